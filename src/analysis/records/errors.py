@@ -1,0 +1,13 @@
+"""The one kind of error a user is meant to read."""
+
+
+class Problem(Exception):
+    """Something outside the program is not as it must be.
+
+    The message is one line: what was seen, what was expected, what to do. The command line prints it and exits
+    with 1; notebooks show it as the last line of the traceback.
+    """
+
+    def __init__(self, saw: str, *, expected: str = "", remedy: str = "") -> None:
+        parts = [saw, f"expected {expected}" if expected else "", remedy]
+        super().__init__("; ".join(" ".join(part.split()) for part in parts if part))

@@ -1,0 +1,230 @@
+"""A run on disk: `run.json`, the journals `samples.jsonl` and `servers.jsonl`, and `steps.parquet`.
+
+A line of a journal is written, flushed and synced before the next sample begins, so a run that is killed loses
+at most the sample it was measuring. `steps.parquet` is derived from the journal when the run ends.
+"""
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, TypeVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from analysis.records.errors import Problem
+from analysis.records.model import SCHEMA, Run, Sample, ServerLife, parse, plain
+
+T = TypeVar("T")
+
+STEPS_SCHEMA = pa.schema(
+    [
+        ("sample", pa.int32()),
+        ("index", pa.int32()),
+        ("drafted", pa.int16()),
+        ("accepted", pa.int16()),
+        ("ms", pa.float64()),
+    ],
+    metadata={"schema": str(SCHEMA)},
+)
+
+
+class RunDir:
+    """A run's directory, open for reading; `writing()` opens it for one writer."""
+
+    def __init__(self, path: Path, run: Run) -> None:
+        self.path = path
+        self.run = run
+
+    @classmethod
+    def create(cls, path: Path, run: Run) -> Self:
+        """Create the directory of a new run.
+
+        Raises:
+            Problem: a run is there already, or the disk is full.
+        """
+        if (path / "run.json").exists():
+            raise Problem(f"{path} already holds a run", expected="a new run directory", remedy="resume or rename it")
+        path.mkdir(parents=True, exist_ok=True)
+        write_atomically(path / "run.json", _dumps(plain(run), indent=1) + "\n")
+        return cls(path, run)
+
+    @classmethod
+    def open(cls, path: Path) -> Self:
+        """Open a run.
+
+        Raises:
+            Problem: there is no run, it is damaged, or its schema is newer than this version reads.
+        """
+        file = path / "run.json"
+        try:
+            data = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise Problem(
+                f"no run.json in {path}", expected="a run directory", remedy="`specbook runs` lists what is there"
+            ) from None
+        except (OSError, ValueError) as error:
+            raise Problem(f"{file} cannot be read: {error}") from None
+        return cls(path, parse(Run, data, where=str(file)))
+
+    @property
+    def samples_file(self) -> Path:
+        """Return the journal of samples."""
+        return self.path / "samples.jsonl"
+
+    @property
+    def servers_file(self) -> Path:
+        """Return the journal of servers' lives."""
+        return self.path / "servers.jsonl"
+
+    def samples(self) -> list[Sample]:
+        """Return the recorded samples, in order. A line torn by a kill at the very end is left out."""
+        return list(_read_lines(self.samples_file, Sample))
+
+    def lives(self) -> list[ServerLife]:
+        """Return the recorded lives of servers, in order."""
+        return list(_read_lines(self.servers_file, ServerLife))
+
+    @contextmanager
+    def writing(self) -> Iterator["RunWriter"]:
+        """Open the run for one writer at a time.
+
+        Raises:
+            Problem: another process is writing this run.
+        """
+        with (self.path / ".lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise Problem(
+                    f"another process is writing {self.path}", remedy="wait for it, or give this run another name"
+                ) from None
+            for journal in (self.samples_file, self.servers_file):
+                _drop_torn_line(journal)
+            yield RunWriter(self)
+
+
+class RunWriter:
+    """The one writer of a run."""
+
+    def __init__(self, directory: RunDir) -> None:
+        self.directory = directory
+        self.next_index = 1 + max((sample.index for sample in directory.samples()), default=-1)
+
+    def append(self, sample: Sample) -> Sample:
+        """Add a sample to the journal and return it with its index in the run."""
+        indexed = replace(sample, index=self.next_index)
+        _append_line(self.directory.samples_file, indexed)
+        self.next_index += 1
+        return indexed
+
+    def append_life(self, life: ServerLife) -> None:
+        """Add the life of a server to its journal."""
+        _append_line(self.directory.servers_file, life)
+
+    def update(self, **changes: Any) -> Run:
+        """Replace fields of `run.json` and return the run."""
+        run = replace(self.directory.run, **changes)
+        write_atomically(self.directory.path / "run.json", _dumps(plain(run), indent=1) + "\n")
+        self.directory.run = run
+        return run
+
+    def write_steps(self) -> None:
+        """Derive `steps.parquet` from the journal."""
+        write_steps(self.directory.path / "steps.parquet", self.directory.samples())
+
+
+def write_steps(path: Path, samples: Iterable[Sample]) -> None:
+    """Write the steps of samples as one parquet table, under its final name only when it is whole."""
+    columns: dict[str, list[Any]] = {name: [] for name in STEPS_SCHEMA.names}
+    for sample in samples:
+        count = len(sample.drafted)
+        columns["sample"] += [sample.index] * count
+        columns["index"] += range(count)
+        columns["drafted"] += sample.drafted
+        columns["accepted"] += sample.accepted
+        columns["ms"] += sample.step_ms
+    partial = path.with_suffix(".partial")
+    with _disk_full_said(path):
+        pq.write_table(pa.table(columns, schema=STEPS_SCHEMA), partial, compression="zstd")
+        partial.replace(path)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that its final name never holds half of it.
+
+    Raises:
+        Problem: the disk is full; the file that was there is untouched.
+    """
+    partial = path.with_name(f".{path.name}.partial")
+    try:
+        with _disk_full_said(path), partial.open("w", encoding="utf-8") as out:
+            out.write(text)
+            out.flush()
+            os.fsync(out.fileno())
+    except Problem:
+        partial.unlink(missing_ok=True)
+        raise
+    partial.replace(path)
+
+
+def _append_line(path: Path, item: Sample | ServerLife) -> None:
+    line = (_dumps(plain(item)) + "\n").encode()
+    with path.open("ab") as out:
+        whole = out.tell()
+        try:
+            with _disk_full_said(path):
+                out.write(line)
+                out.flush()
+                os.fsync(out.fileno())
+        except Problem:
+            os.ftruncate(out.fileno(), whole)
+            raise
+
+
+def _read_lines(path: Path, kind: type[T]) -> Iterator[T]:
+    if not path.exists():
+        return
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines[:-1], 1):  # what follows the last newline was never finished
+        where = f"{path}:{number}"
+        try:
+            data = json.loads(line)
+        except ValueError as error:
+            raise Problem(
+                f"{where} is not JSON: {error}", expected="one record a line", remedy="restore the file from its source"
+            ) from None
+        yield parse(kind, data, where=where)
+
+
+def _drop_torn_line(path: Path) -> None:
+    if not path.exists():
+        return
+    content = path.read_bytes()
+    whole = content.rfind(b"\n") + 1
+    if whole != len(content):
+        os.truncate(path, whole)
+
+
+@contextmanager
+def _disk_full_said(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise Problem(
+                f"the disk is full while writing {path}",
+                expected="room for the next record",
+                remedy="free some space and run again: what was recorded is whole, and the run resumes there",
+            ) from None
+        raise
+
+
+def _dumps(data: Any, indent: int | None = None) -> str:
+    separators = (",", ":") if indent is None else None
+    return json.dumps(data, ensure_ascii=False, indent=indent, separators=separators, allow_nan=False)
