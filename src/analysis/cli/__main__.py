@@ -1,0 +1,5 @@
+"""`python -m analysis.cli` is `specbook`."""
+
+from analysis.cli import main
+
+main()

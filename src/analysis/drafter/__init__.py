@@ -1,0 +1,1 @@
+"""Training a DSpark drafter for the local target: data, model, training, evaluation, export."""

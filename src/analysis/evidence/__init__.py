@@ -1,0 +1,1 @@
+"""The published cards as tables, the claims that follow from them, and the corrections since."""

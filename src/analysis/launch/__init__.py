@@ -1,0 +1,1 @@
+"""Finding, starting, watching and stopping llama-server; talking to it; what the host is doing."""

@@ -1,0 +1,1 @@
+"""Tables, charts, executed notebooks and the pages they become."""
