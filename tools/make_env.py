@@ -1,0 +1,126 @@
+"""Create `.venv` with the locked requirements and the engine (`make env`). Standard library only.
+
+It runs before anything is installed, so it says in one line what an empty machine lacks. A stamp with the hash of
+both locks and of the engine's options makes a second run return at once.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+import venv
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCKS = ("requirements-build.lock", "requirements.lock")
+OLDEST = (3, 11)
+COMPILERS = ("c++", "g++", "clang++")
+
+
+def main() -> int:
+    """Bring `.venv` up to date with the locks; return the exit status."""
+    environment = Path(os.environ.get("SPECBOOK_VENV", ROOT / ".venv"))
+    stamp = environment / "specbook.stamp"
+    wanted = fingerprint()
+    if stamp.exists() and stamp.read_text() == wanted:
+        return 0
+    complaint = missing_tools()
+    if complaint:
+        return _stop(complaint)
+    started = time.monotonic()
+    if not (environment / "bin" / "python").exists():
+        venv.create(environment, with_pip=True)
+    for note, arguments in install_steps():
+        print(f"== {note}", flush=True)
+        if not run_pip(environment, arguments):
+            return _stop(
+                f"{note} failed (pip's last lines are above); expected a reachable package index and a working "
+                "compiler; check the network, then run `make env` again: finished steps are kept"
+            )
+    stamp.write_text(wanted)
+    print(f"== environment ready in {time.monotonic() - started:.0f} s: {environment}", flush=True)
+    return 0
+
+
+def fingerprint() -> str:
+    """Return a hash over the locks, the engine's options and the running Python."""
+    digest = hashlib.sha256()
+    for name in LOCKS:
+        digest.update((ROOT / name).read_bytes())
+    digest.update(os.environ.get("CMAKE_ARGS", "").encode())
+    digest.update(f"{sys.version_info[:2]} {ROOT}".encode())
+    return digest.hexdigest()
+
+
+def missing_tools() -> str:
+    """Return one line that names what this machine lacks, or an empty string."""
+    if sys.version_info < OLDEST:
+        return f"this is Python {sys.version.split()[0]}; expected 3.11 or newer; set PYTHON=python3.12, for example"
+    named = os.environ.get("CXX")
+    if named and not shutil.which(named.split()[0]):
+        return f"CXX names {named}, which is not there; expected a C++ compiler; unset CXX or install it"
+    if not named and not any(map(shutil.which, COMPILERS)):
+        return f"no C++ compiler ({', '.join(COMPILERS)}) on the PATH; the engine is built from source; install g++"
+    for tool, package in (("cmake", "cmake"), ("git", "git")):
+        if not shutil.which(tool):
+            return f"no {tool} on the PATH; the engine's build needs it; install the package {package}"
+    return ""
+
+
+def install_steps() -> list[tuple[str, list[str]]]:
+    """Return what pip is to install, in order.
+
+    The build tools come first and build isolation is off, so that what compiles the engine is locked as well.
+    """
+    locked = ["--require-hashes", "--no-deps"]
+    binary = ["--only-binary", ":all:", "--no-binary", "llama-cpp-python"]
+    return [
+        ("build tools", [*locked, "-r", "requirements-build.lock"]),
+        (
+            "requirements and the engine, which compiles for several minutes",
+            [*locked, *binary, "--no-build-isolation", "-r", "requirements.lock"],
+        ),
+        ("this library", ["--no-deps", "--no-build-isolation", "--editable", "."]),
+    ]
+
+
+def run_pip(environment: Path, arguments: list[str]) -> bool:
+    """Run pip in the environment; on failure show the end of its log."""
+    log = environment / "pip.log"
+    command = [str(environment / "bin" / "python"), "-m", "pip", "install", "--progress-bar=off", *arguments]
+    with log.open("a") as out:
+        started = time.monotonic()
+        process = subprocess.Popen(command, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=_build_environment())
+        while True:
+            try:
+                status = process.wait(timeout=30)
+                break
+            except subprocess.TimeoutExpired:
+                print(f"   ... {time.monotonic() - started:.0f} s (log: {log})", flush=True)
+            except KeyboardInterrupt:
+                process.terminate()
+                process.wait()
+                raise
+    if status:
+        print("".join(log.read_text(errors="replace").splitlines(keepends=True)[-25:]), file=sys.stderr)
+    return status == 0
+
+
+def _build_environment() -> dict[str, str]:
+    jobs = str(os.cpu_count() or 1)
+    return {"CMAKE_BUILD_PARALLEL_LEVEL": jobs, **os.environ}
+
+
+def _stop(message: str) -> int:
+    print(f"make env: {message}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("make env: interrupted; finished steps are kept", file=sys.stderr)
+        sys.exit(130)
