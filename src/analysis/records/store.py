@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 from analysis.records.errors import Problem
 from analysis.records.model import SCHEMA, Run, Sample, ServerLife, parse, plain
+from analysis.records.places import data_dir, local_dir
 
 T = TypeVar("T")
 
@@ -107,6 +108,32 @@ class RunDir:
             for journal in (self.samples_file, self.servers_file):
                 _drop_torn_line(journal)
             yield RunWriter(self)
+
+
+def run_roots() -> tuple[Path, Path]:
+    """Return the folders that hold runs: those of this machine, and the published ones."""
+    return local_dir() / "runs", data_dir() / "runs"
+
+
+def list_runs() -> list[RunDir]:
+    """Return every run of this machine and every published one."""
+    files = (file for root in run_roots() for file in sorted(root.glob("*/run.json")))
+    return [RunDir.open(file.parent) for file in files]
+
+
+def find_run(name: str) -> RunDir:
+    """Return a run by its id (runs of this machine first, then published ones) or by its path.
+
+    Raises:
+        Problem: there is none, it is damaged or too new.
+    """
+    for folder in (*(root / name for root in run_roots()), Path(name)):
+        if (folder / "run.json").exists():
+            return RunDir.open(folder)
+    known = [file.parent.name for root in run_roots() for file in sorted(root.glob("*/run.json"))]
+    raise Problem(
+        f"no run {name!r}", expected=f"a run directory or one of: {', '.join(known) or '(there are none yet)'}"
+    )
 
 
 class RunWriter:

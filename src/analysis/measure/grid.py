@@ -1,0 +1,130 @@
+"""A grid of cells, measured sample by sample: legs interleaved, finished samples never measured again."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import count
+
+from tqdm.auto import tqdm
+
+from analysis.launch.engine import FoundEngine
+from analysis.measure.life import Life
+from analysis.measure.plan import Grid, LegPlan, balanced_order
+from analysis.measure.prompts import Corpus, Prompt, build_prompts
+from analysis.records import Cell, Engine, Machine
+from analysis.records.store import RunDir, RunWriter
+
+
+@dataclass(frozen=True)
+class Task:
+    """One sample that is still to be measured."""
+
+    leg: LegPlan
+    cell: Cell
+    prompt_number: int
+    order: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every sample of a run shares: the hardware, the engine and the text."""
+
+    machine: Machine
+    engine: Engine
+    found: FoundEngine
+    corpus: Corpus
+    api_key: str = ""
+
+
+def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
+    """Return every sample of the grid in the order of measuring.
+
+    Depths ascend, so that each context extends the one before it in the server's cache. Within a depth, one
+    prompt is measured on every leg before the next, in balanced order: drift reaches all legs alike.
+    """
+    planned = []
+    block = count()
+    for depth in grid.depths:
+        for number in range(grid.prompts):
+            for regime in grid.regimes:
+                order = balanced_order(legs, next(block))
+                for position, leg in enumerate(order):
+                    cell = leg.cell(grid, depth=depth, regime=regime, machine=setting.machine, engine=setting.engine)
+                    planned.append(Task(leg=leg, cell=cell, prompt_number=number, order=position))
+    return planned
+
+
+def measure_grid(run: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> int:
+    """Measure what a run still lacks of a grid; return the number of new samples.
+
+    Raises:
+        Problem: a server died, hung or contradicted itself. What was measured is recorded; run again to resume.
+    """
+    with run.writing() as writer:
+        done = {(sample.cell, sample.prompt_id) for sample in run.samples()}
+        planned = tasks(legs, grid, setting)
+        measured: dict[str, int] = {}
+        for cell, _ in done:
+            measured[cell] = measured.get(cell, 0) + 1
+        if all(measured.get(task.cell.id, 0) >= grid.prompts for task in planned):
+            return 0
+        return _measure(writer, planned, done, grid, setting)
+
+
+def _measure(
+    writer: RunWriter, planned: Sequence[Task], done: set[tuple[str, str]], grid: Grid, setting: Setting
+) -> int:
+    taken = 0
+    with ExitStack() as stack:
+        lives = _start(stack, writer, planned, setting)
+        prompts = _prompts(grid, setting.corpus, next(iter(lives.values())))
+        primed: dict[str, int] = {}
+        for task in tqdm(planned, desc=f"{planned[0].leg.pair.name} {grid.title}", unit="sample"):
+            prompt = prompts[task.cell.regime][task.prompt_number]
+            if (task.cell.id, prompt.id) in done:
+                continue
+            life = lives[task.leg.leg]
+            if primed.get(task.leg.leg) != task.cell.depth:
+                life.prime(prompt.filler(task.cell.depth))
+                primed[task.leg.leg] = task.cell.depth
+            writer.append(life.take(task.cell, prompt, order=task.order, seed=grid.seed))
+            taken += 1
+    writer.write_steps()
+    return taken
+
+
+def _start(
+    stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting: Setting
+) -> dict[str, Life]:
+    """Start one server a leg. All stay alive; while one decodes, the others idle."""
+    begun = len(writer.directory.lives())
+    legs = {task.leg.leg: task.leg for task in planned}
+    return {
+        name: stack.enter_context(
+            Life(setting.found, leg, writer, name=f"{name}-{begun + number}", api_key=setting.api_key)
+        )
+        for number, (name, leg) in enumerate(legs.items())
+    }
+
+
+def _prompts(grid: Grid, corpus: Corpus, life: Life) -> dict[str, list[Prompt]]:
+    return {
+        regime: build_prompts(
+            corpus,
+            life.client.tokenize,
+            regime=regime,
+            depths=grid.depths,
+            count=grid.prompts,
+            local_tokens=grid.local_tokens,
+            seed=grid.seed,
+        )
+        for regime in grid.regimes
+    }
+
+
+def lacking(run: RunDir, planned: Sequence[Task], prompts: int) -> Iterator[Cell]:
+    """Yield the cells of a plan that hold fewer samples than asked for."""
+    samples = run.samples()
+    for cell in dict.fromkeys(task.cell for task in planned):
+        if sum(sample.cell == cell.id for sample in samples) < prompts:
+            yield cell

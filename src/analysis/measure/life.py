@@ -1,0 +1,183 @@
+"""One server from start to stop as a measurement sees it: primed, sampled, checked against its own counters."""
+
+import hashlib
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+import numpy as np
+
+from analysis.gates.labels import label
+from analysis.launch import Client, Completion, Server, ServerConfig, attach, read_host_state
+from analysis.launch.engine import FoundEngine
+from analysis.measure.plan import LegPlan
+from analysis.measure.prompts import Prompt
+from analysis.records import Cell, Counters, Problem, Sample, ServerLife
+from analysis.records.places import redact
+from analysis.records.store import RunWriter
+
+
+def now() -> str:
+    """Return this moment in UTC, ISO 8601, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def request_seed(cell: Cell, prompt_id: str, seed: int) -> int:
+    """Return a seed that is the same for the same request and differs between requests (31 bits)."""
+    digest = hashlib.sha256(f"{cell.id} {prompt_id} {seed}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+class Life:
+    """A context manager around one leg's server; leaving it writes the life's record, also after an error."""
+
+    def __init__(self, found: FoundEngine, leg: LegPlan, writer: RunWriter, *, name: str, api_key: str = "") -> None:
+        self.leg = leg
+        self.name = name
+        self._writer = writer
+        self._server: Server = (
+            attach(found.url, api_key=api_key) if found.url else Server(found, leg.config)
+        )
+        self._stream = StreamCounters()
+        self._metrics: Counters | None = None
+        self._warmups = 0
+        self._started = ""
+
+    def __enter__(self) -> Self:
+        """Start the server and wait until it answers."""
+        self._started = now()
+        self._host_before = read_host_state(None)
+        self._server.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Write the life's record, then stop the server."""
+        try:
+            self._writer.append_life(self.record())
+        finally:
+            self._server.__exit__(kind, error, trace)
+        if error is None:
+            check_counters(self._stream.counters(), self._metrics, self.name)
+
+    @property
+    def client(self) -> Client:
+        """Return the connection to the server."""
+        return self._server.client
+
+    def prime(self, filler: Sequence[int]) -> None:
+        """Evaluate the text that the next samples share; the result is discarded as a warm-up."""
+        completion = self.client.complete(filler, n_predict=2, temperature=0.0, seed=0)
+        self._count(completion)
+        self._warmups += 1
+
+    def take(self, cell: Cell, prompt: Prompt, *, order: int, seed: int) -> Sample:
+        """Measure one sample. Its index is given by the journal.
+
+        Raises:
+            Problem: the server died or answered nonsense, or the stream contradicts itself.
+        """
+        tokens = prompt.tokens_by_depth[cell.depth]
+        started = now()
+        request = request_seed(cell, prompt.id, seed)
+        completion = self.client.complete(
+            tokens,
+            n_predict=cell.n_predict,
+            temperature=cell.temperature,
+            seed=request,
+            cache_prompt=cell.fill == "reused",
+        )
+        self._count(completion)
+        return Sample(
+            index=0,
+            cell=cell.id,
+            prompt_id=prompt.id,
+            prompt_sha256=prompt.sha256(cell.depth),
+            server=self.name,
+            leg=self.leg.leg,
+            leg_order=order,
+            seed=request,
+            started=started,
+            label=label(prompt.regime, prompt.stub, completion, prompt.original),
+            **completion.measured(),
+        )
+
+    def record(self) -> ServerLife:
+        """Return what there is to say of this life so far."""
+        memory = self._server.memory()
+        return ServerLife(
+            id=self.name,
+            pair=self.leg.pair.name,
+            argv=tuple(redact(word) for word in self._server.argv),
+            started=self._started,
+            ended=now(),
+            warmups=self._warmups,
+            memory_loaded=memory.loaded,
+            memory_peak=memory.peak,
+            stream=self._stream.counters(),
+            metrics=self._metrics,
+            host_before=self._host_before,
+            host_after=read_host_state(self._server.pid),
+        )
+
+    def _count(self, completion: Completion) -> None:
+        self._stream.add(completion)
+        # Read after every request: should the next one be cut off, the last reading still matches the stream.
+        self._metrics = self.client.metrics()
+
+
+class StreamCounters:
+    """The server's counters, added up again from what it streamed."""
+
+    def __init__(self) -> None:
+        self._drafts = self._drafted = self._accepted = 0
+        self._per_position = np.zeros(0, dtype=np.int64)
+
+    def add(self, completion: Completion) -> None:
+        """Add one request, with the accepted tokens of the last step that were not emitted."""
+        drafted = np.asarray(completion.drafted, dtype=np.int64)
+        accepted = np.asarray(completion.accepted, dtype=np.int64)
+        if len(accepted):
+            accepted[-1] += completion.trimmed
+        self._drafts += int((drafted > 0).sum())
+        self._drafted += completion.draft_n
+        self._accepted += completion.draft_n_accepted
+        deepest = int(drafted.max(initial=0))
+        if deepest > len(self._per_position):
+            self._per_position = np.pad(self._per_position, (0, deepest - len(self._per_position)))
+        for position in range(deepest):
+            self._per_position[position] += int((accepted > position).sum())
+
+    def counters(self) -> Counters:
+        """Return the totals so far."""
+        return Counters(
+            drafts=self._drafts,
+            draft_tokens=self._drafted,
+            accepted_tokens=self._accepted,
+            accepted_per_pos=tuple(int(n) for n in self._per_position),
+        )
+
+
+def check_counters(stream: Counters, metrics: Counters | None, server: str) -> None:
+    """Refuse a server's life whose `/metrics` contradict its stream.
+
+    Raises:
+        Problem: they disagree; the samples are recorded, and the gates leave them out.
+    """
+    if metrics is None:
+        return
+    for name in ("drafts", "draft_tokens", "accepted_tokens", "accepted_per_pos"):
+        mine, theirs = getattr(stream, name), getattr(metrics, name)
+        if isinstance(mine, tuple):
+            longest = max(len(mine), len(theirs))
+            mine, theirs = (tuple(t) + (0,) * (longest - len(t)) for t in (mine, theirs))
+        if mine != theirs:
+            raise Problem(
+                f"server {server}: the stream adds up to {name} = {mine}, /metrics says {theirs}",
+                expected="equal counters",
+                remedy="its acceptance cannot be trusted (a build with a known counter fault?); see `specbook gates`",
+            )
+
+
