@@ -6,6 +6,7 @@ both locks and of the engine's options makes a second run return at once.
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKS = ("requirements-build.lock", "requirements.lock")
+ENGINE = "llama-cpp-python"
 OLDEST = (3, 11)
 COMPILERS = ("c++", "g++", "clang++")
 
@@ -32,7 +34,7 @@ def main() -> int:
     started = time.monotonic()
     if not (environment / "bin" / "python").exists():
         venv.create(environment, with_pip=True)
-    for note, arguments in install_steps():
+    for note, arguments in install_steps(environment):
         print(f"== {note}", flush=True)
         if not run_pip(environment, arguments):
             return _stop(
@@ -69,21 +71,34 @@ def missing_tools() -> str:
     return ""
 
 
-def install_steps() -> list[tuple[str, list[str]]]:
-    """Return what pip is to install, in order.
+def install_steps(work: Path) -> list[tuple[str, list[str]]]:
+    """Return what pip is to install, in order, after writing the lock's two parts into `work`.
 
     The build tools come first and build isolation is off, so that what compiles the engine is locked as well.
+    The engine comes by itself: with CMAKE_ARGS it must not be taken from pip's cache, which knows nothing of them.
     """
+    engine, others = split_lock((ROOT / "requirements.lock").read_text())
+    (work / "engine.txt").write_text(engine)
+    (work / "others.txt").write_text(others)
     locked = ["--require-hashes", "--no-deps"]
-    binary = ["--only-binary", ":all:", "--no-binary", "llama-cpp-python"]
+    fresh = ["--no-cache-dir", "--force-reinstall"] if os.environ.get("CMAKE_ARGS") else []
     return [
         ("build tools", [*locked, "-r", "requirements-build.lock"]),
+        ("requirements", [*locked, "--only-binary", ":all:", "-r", str(work / "others.txt")]),
         (
-            "requirements and the engine, which compiles for several minutes",
-            [*locked, *binary, "--no-build-isolation", "-r", "requirements.lock"],
+            "the engine, which compiles for several minutes",
+            [*locked, *fresh, "--no-build-isolation", "-r", str(work / "engine.txt")],
         ),
         ("this library", ["--no-deps", "--no-build-isolation", "--editable", "."]),
     ]
+
+
+def split_lock(lock: str) -> tuple[str, str]:
+    """Return the engine's entry of the lock, and all the others."""
+    entries = re.split(r"(?m)^(?=\S)", lock)
+    engine = [entry for entry in entries if entry.startswith(f"{ENGINE}==")]
+    others = [entry for entry in entries if not entry.startswith((f"{ENGINE}==", "#"))]
+    return "".join(engine), "".join(others)
 
 
 def run_pip(environment: Path, arguments: list[str]) -> bool:
