@@ -30,7 +30,10 @@ def _cell_complaints(cell: nbformat.NotebookNode) -> list[str]:
         found.append("has outputs; run nbstripout")
     if len(cell.source.splitlines()) > LONGEST_CELL:
         found.append(f"is longer than {LONGEST_CELL} lines; move logic into src/analysis")
-    if any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While) for node in ast.walk(ast.parse(cell.source))):
+    if any(
+        isinstance(node, ast.FunctionDef | ast.ClassDef | ast.For | ast.While)
+        for node in ast.walk(ast.parse(cell.source))
+    ):
         found.append("holds logic (def, class or loop); move it into src/analysis")
     return found
 

@@ -93,9 +93,7 @@ def _measure(
     return taken
 
 
-def _start(
-    stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting: Setting
-) -> dict[str, Life]:
+def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting: Setting) -> dict[str, Life]:
     """Start one server a leg. All stay alive; while one decodes, the others idle."""
     begun = len(writer.directory.lives())
     legs = {task.leg.leg: task.leg for task in planned}

@@ -40,9 +40,7 @@ def command_line() -> tuple[str, ...]:
 
 def file_hashes(paths: Sequence[Path]) -> tuple[FileHash, ...]:
     """Return path, SHA-256 and size of each file."""
-    return tuple(
-        FileHash(path=portable(path), sha256=sha256_of(path), size=path.stat().st_size) for path in paths
-    )
+    return tuple(FileHash(path=portable(path), sha256=sha256_of(path), size=path.stat().st_size) for path in paths)
 
 
 def sha256_of(path: Path) -> str:
@@ -52,7 +50,5 @@ def sha256_of(path: Path) -> str:
 
 
 def _git(*arguments: str) -> str:
-    done = subprocess.run(
-        ["git", *arguments], cwd=repo_dir(), capture_output=True, text=True, check=True, timeout=30
-    )
+    done = subprocess.run(["git", *arguments], cwd=repo_dir(), capture_output=True, text=True, check=True, timeout=30)
     return done.stdout.strip()

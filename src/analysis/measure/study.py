@@ -105,9 +105,7 @@ def measure_study(
 
 def _measure(directory: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> None:
     with directory.writing() as writer:
-        cells = [
-            cell for leg in legs for cell in leg.cells(grid, machine=setting.machine, engine=setting.engine)
-        ]
+        cells = [cell for leg in legs for cell in leg.cells(grid, machine=setting.machine, engine=setting.engine)]
         known = dict.fromkeys((*directory.run.cells, *cells))
         writer.update(cells=tuple(known), ended="")
     taken = measure_grid(directory, legs, grid, setting)
@@ -146,7 +144,12 @@ def _legs(pair: Pair, *, raw: bool) -> tuple[list[LegPlan], tuple[Path, ...]]:
 
 def _attached_leg(pair: Pair) -> LegPlan:
     config = ServerConfig(
-        model=None, spec_type=pair.spec_type, n_max=pair.n_max, n_min=pair.n_min, p_min=pair.p_min, context=pair.context
+        model=None,
+        spec_type=pair.spec_type,
+        n_max=pair.n_max,
+        n_min=pair.n_min,
+        p_min=pair.p_min,
+        context=pair.context,
     )
     return LegPlan(leg=RAW if pair.spec_type == "none" else DRAFTED, pair=pair, config=config)
 

@@ -22,7 +22,7 @@ def repo_dir() -> Path:
         Problem: the library was installed away from its checkout and `SPECBOOK_DATA` is not set.
     """
     here = Path(__file__).resolve().parents[3]
-    if (here / "data" / "pairs").is_dir():
+    if (here / "pyproject.toml").is_file() and (here / "data").is_dir():
         return here
     named = os.environ.get("SPECBOOK_DATA")
     if named:

@@ -67,7 +67,9 @@ class RunDir:
             data = json.loads(file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise Problem(
-                f"no run.json in {path}", expected="a run directory", remedy="`specbook runs` lists what is there"
+                f"no run.json in {path}",
+                expected="a run directory",
+                remedy="`specbook runs` lists what is there",
             ) from None
         except (OSError, ValueError) as error:
             raise Problem(f"{file} cannot be read: {error}") from None
@@ -103,7 +105,8 @@ class RunDir:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise Problem(
-                    f"another process is writing {self.path}", remedy="wait for it, or give this run another name"
+                    f"another process is writing {self.path}",
+                    remedy="wait for it, or give this run another name",
                 ) from None
             for journal in (self.samples_file, self.servers_file):
                 _drop_torn_line(journal)
@@ -132,7 +135,8 @@ def find_run(name: str) -> RunDir:
             return RunDir.open(folder)
     known = [file.parent.name for root in run_roots() for file in sorted(root.glob("*/run.json"))]
     raise Problem(
-        f"no run {name!r}", expected=f"a run directory or one of: {', '.join(known) or '(there are none yet)'}"
+        f"no run {name!r}",
+        expected=f"a run directory or one of: {', '.join(known) or '(there are none yet)'}",
     )
 
 
@@ -224,7 +228,9 @@ def _read_lines(path: Path, kind: type[T]) -> Iterator[T]:
             data = json.loads(line)
         except ValueError as error:
             raise Problem(
-                f"{where} is not JSON: {error}", expected="one record a line", remedy="restore the file from its source"
+                f"{where} is not JSON: {error}",
+                expected="one record a line",
+                remedy="restore the file from its source",
             ) from None
         yield parse(kind, data, where=where)
 
