@@ -1,7 +1,7 @@
 """From a pair's name to a run with its samples and what the gates say of them. What notebooks call."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from analysis.measure.grid import Setting, measure_grid
 from analysis.measure.life import now
 from analysis.measure.plan import DRAFTED, RAW, Grid, LegPlan, check_context, load_grid, raw_leg
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
-from analysis.records import Cell, Pair, Problem, Regime, Run, Sample, ServerLife
+from analysis.records import Cell, Pair, Problem, Run, Sample, ServerLife
 from analysis.records.places import local_dir
 from analysis.records.store import RunDir, find_run
 
@@ -55,17 +55,34 @@ def open_study(name: str) -> Study:
     return _study(find_run(name))
 
 
+@dataclass(frozen=True)
+class ServerAccess:
+    """A server that somebody else runs: its address, and the file that holds its key."""
+
+    url: str = ""
+    api_key_file: str = ""
+
+    def key(self) -> str:
+        """Return the key, or an empty string where none is needed.
+
+        Raises:
+            Problem: the file cannot be read.
+        """
+        if not self.api_key_file:
+            return ""
+        try:
+            return Path(self.api_key_file).read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise Problem(f"the API key file {self.api_key_file} cannot be read: {error.strerror}") from None
+
+
 def measure_study(
     pair: str,
     *,
     profile: str = "quick",
-    depths: Sequence[int] | None = None,
-    regimes: Sequence[Regime] | None = None,
-    prompts: int | None = None,
-    n_predict: int | None = None,
+    size: Mapping[str, object] | None = None,
     corpus: str = "",
-    server_url: str = "",
-    api_key_file: str = "",
+    server: ServerAccess | None = None,
     raw: bool = True,
     remeasure: bool = False,
 ) -> Study:
@@ -74,43 +91,67 @@ def measure_study(
     Args:
         pair: a name from `data/pairs` or the path of a TOML file.
         profile: a name from `data/grids`.
-        depths: tokens in the cache when generation begins; None takes the profile's.
-        regimes: kinds of text; None takes the profile's.
-        prompts: prompts a cell; None takes the profile's.
-        n_predict: tokens to generate a sample; None takes the profile's.
+        size: fields of `Grid` to change; None as a value keeps the profile's.
         corpus: a directory with the text to prompt with; empty takes Python's standard library.
-        server_url: a server somebody else runs; it is then the only leg.
-        api_key_file: a file with the key of that server.
+        server: a server somebody else runs; it is then the only leg.
         raw: also measure the target without the drafter, prompt by prompt beside it.
         remeasure: set aside what was measured before.
 
     Raises:
         Problem: something outside is not as it must be; the message says what to do.
     """
-    grid = load_grid(profile, depths=depths, regimes=regimes, prompts=prompts, n_predict=n_predict)
+    grid = load_grid(profile, **dict(size or {}))
     definition = load_pair(pair)
-    text = Corpus.from_directory(Path(corpus)) if corpus else Corpus.standard_library()
-    key = _read_key(api_key_file)
-    found = resolve_engine(server_url or None, api_key=key)
-    setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=text, api_key=key)
-    if server_url:
-        legs, files = [_attached_leg(definition)], ()
-    else:
-        legs, files = _legs(definition, raw=raw)
     check_context(grid, definition.context)
-    directory = _open_run(definition, profile, legs, files, grid, setting, remeasure=remeasure)
-    _measure(directory, legs, grid, setting)
+    text = Corpus.from_directory(Path(corpus)) if corpus else Corpus.standard_library()
+    access = server or ServerAccess()
+    found = resolve_engine(access.url or None, api_key=access.key())
+    setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=text, api_key=access.key())
+    legs, files = ([_attached_leg(definition)], ()) if access.url else _legs(definition, raw=raw)
+    plan = Plan(definition, profile, tuple(legs), grid, setting)
+    directory = _open_run(plan, files, remeasure=remeasure)
+    _measure(directory, plan)
     return _study(directory)
 
 
-def _measure(directory: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> None:
-    with directory.writing() as writer:
-        cells = [cell for leg in legs for cell in leg.cells(grid, machine=setting.machine, engine=setting.engine)]
-        known = dict.fromkeys((*directory.run.cells, *cells))
-        writer.update(cells=tuple(known), ended="")
-    taken = measure_grid(directory, legs, grid, setting)
-    with directory.writing() as writer:
-        if taken or not directory.run.ended:
+@dataclass(frozen=True)
+class Plan:
+    """Everything that decides which run a measurement belongs to."""
+
+    pair: Pair
+    profile: str
+    legs: tuple[LegPlan, ...]
+    grid: Grid
+    setting: Setting
+
+    @property
+    def run_id(self) -> str:
+        """Return the name of the run: pair, profile, and a hash of machine, engine, text and files."""
+        identity = (
+            self.setting.machine.name,
+            self.setting.engine,
+            self.setting.corpus.sha256,
+            [(leg.leg, leg.target_sha256, leg.drafter_sha256) for leg in self.legs],
+        )
+        digest = hashlib.sha256(repr(identity).encode()).hexdigest()[:6]
+        return f"{self.pair.name}-{self.profile}-{digest}"
+
+    def cells(self) -> list[Cell]:
+        """Return every cell of every leg."""
+        setting = self.setting
+        return [
+            cell for leg in self.legs for cell in leg.cells(self.grid, machine=setting.machine, engine=setting.engine)
+        ]
+
+
+def _measure(directory: RunDir, plan: Plan) -> None:
+    known = tuple(dict.fromkeys((*directory.run.cells, *plan.cells())))
+    if known != directory.run.cells:
+        with directory.writing() as writer:
+            writer.update(cells=known, ended="")
+    taken = measure_grid(directory, plan.legs, plan.grid, plan.setting)
+    if taken or not directory.run.ended:
+        with directory.writing() as writer:
             writer.update(ended=now(), host_after=read_host_state(None))
 
 
@@ -154,46 +195,28 @@ def _attached_leg(pair: Pair) -> LegPlan:
     return LegPlan(leg=RAW if pair.spec_type == "none" else DRAFTED, pair=pair, config=config)
 
 
-def _open_run(
-    pair: Pair,
-    profile: str,
-    legs: Sequence[LegPlan],
-    files: Sequence[Path],
-    grid: Grid,
-    setting: Setting,
-    *,
-    remeasure: bool,
-) -> RunDir:
+def _open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:
     """Open the run that holds this pair, profile, machine, engine and text, or create it."""
-    identity = (
-        setting.machine.name,
-        setting.engine,
-        setting.corpus.sha256,
-        grid.local_tokens,
-        grid.seed,
-        [(leg.leg, leg.target_sha256, leg.drafter_sha256) for leg in legs],
-    )
-    digest = hashlib.sha256(repr(identity).encode()).hexdigest()[:6]
-    folder = local_dir() / "runs" / f"{pair.name}-{profile}-{digest}"
+    folder = local_dir() / "runs" / plan.run_id
     if remeasure and folder.exists():
         folder.rename(folder.with_name(f"{folder.name}.{now().replace(':', '')}"))
     if (folder / "run.json").exists():
         return RunDir.open(folder)
     head, dirty = commit()
     run = Run(
-        id=folder.name,
-        title=f"{pair.title}, {grid.title}",
+        id=plan.run_id,
+        title=f"{plan.pair.title}, {plan.grid.title}",
         created=now(),
-        profile=profile,
-        machine=setting.machine,
-        engine=setting.engine,
+        profile=plan.profile,
+        machine=plan.setting.machine,
+        engine=plan.setting.engine,
         files=file_hashes(files),
         packages=package_versions(),
         argv=command_line(),
         commit=head,
         dirty=dirty,
-        corpus=setting.corpus.title,
-        corpus_sha256=setting.corpus.sha256,
+        corpus=plan.setting.corpus.title,
+        corpus_sha256=plan.setting.corpus.sha256,
         host_before=read_host_state(None),
     )
     return RunDir.create(folder, run)
@@ -203,12 +226,3 @@ def _study(directory: RunDir) -> Study:
     samples, lives = tuple(directory.samples()), tuple(directory.lives())
     findings = tuple(check_all(Evidence(run=directory.run, samples=samples, lives=lives)))
     return Study(directory=directory, samples=samples, lives=lives, findings=findings)
-
-
-def _read_key(file: str) -> str:
-    if not file:
-        return ""
-    try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise Problem(f"the API key file {file} cannot be read: {error.strerror}") from None
