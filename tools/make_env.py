@@ -36,11 +36,14 @@ def main() -> int:
         venv.create(environment, with_pip=True)
     for note, arguments in install_steps(environment):
         print(f"== {note}", flush=True)
+        began = time.monotonic()
         if not run_pip(environment, arguments):
             return _stop(
                 f"{note} failed (pip's last lines are above); expected a reachable package index and a working "
                 "compiler; check the network, then run `make env` again: finished steps are kept"
             )
+        with (environment / "make_env.log").open("a") as log:
+            log.write(f"{note}: {time.monotonic() - began:.1f} s\n")
     stamp.write_text(wanted)
     print(f"== environment ready in {time.monotonic() - started:.0f} s: {environment}", flush=True)
     return 0
