@@ -59,7 +59,9 @@ class Source:
     """Where a model file comes from: a member of a wheel, a file of a hub repository, the checkout, or a path.
 
     `package` is `distribution==version` for wheels; `repo` and `revision` are a hub repository. An empty
-    `sha256` means that nobody published one; it is then recorded when the file is first read.
+    `sha256` means that nobody published one; it is then recorded when the file is first read. An empty `file` or
+    `repo` of the hub means that the publication does not name it. `stated_size` is a size as it was published,
+    rounded and with its unit, where the exact `size` in bytes is not known.
     """
 
     kind: Literal["wheel", "hub", "repo", "path"]
@@ -69,12 +71,16 @@ class Source:
     revision: str = ""
     sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     size: Count | None = None
+    stated_size: str = ""
     licence: str = ""
 
 
 @record
 class Pair:
-    """A target with what drafts for it: a drafter, a draft-free method, or nothing."""
+    """A target with what drafts for it: a drafter, a draft-free method, or nothing.
+
+    `not_stated` names what the publication a pair was taken from leaves open, as dotted fields.
+    """
 
     name: Name
     title: str
@@ -86,6 +92,7 @@ class Pair:
     p_min: Share = 0.0
     context: Positive = 4096
     extra_args: tuple[str, ...] = ()
+    not_stated: tuple[str, ...] = ()
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -99,7 +106,11 @@ class Pair:
 
 @record
 class Profile:
-    """How a published row was served, so that an owner of that hardware can rerun it by name."""
+    """How a published row was served, so that an owner of that hardware can rerun it by name.
+
+    `not_stated` names the fields the card leaves open; they hold the engine's defaults. Fields that no flag
+    sets (`fill`, `temperature`, `n_predict`, `regime`, `prompt`) say what was asked of the server.
+    """
 
     name: Name
     title: str
@@ -118,6 +129,11 @@ class Profile:
     flash_attn: Literal["on", "off", "auto"] = "auto"
     gpu_layers: int = -1
     drafter_gpu_layers: int = -1
+    fill: Fill | None = None
+    temperature: Annotated[float, Field(ge=0)] | None = None
+    n_predict: Positive | None = None
+    regime: Regime | None = None
+    prompt: str = ""
     extra_args: tuple[str, ...] = ()
     not_stated: tuple[str, ...] = ()
     note: str = ""
