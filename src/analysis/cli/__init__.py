@@ -25,3 +25,7 @@ def main() -> None:
     except KeyboardInterrupt:
         print("specbook: interrupted; what was recorded is whole, run again to resume", file=sys.stderr)
         sys.exit(130)
+
+
+# Each command registers itself on `app`.
+from analysis.cli import fetch, inspect, pairs  # noqa: E402, F401 - they need `app`, which stands above

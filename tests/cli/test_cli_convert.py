@@ -1,0 +1,78 @@
+"""What the commands about model files print, and how they end."""
+
+import sys
+
+import pytest
+
+from analysis.cli import main
+from analysis.cli.show import harmless, size
+from analysis.convert.pairs import list_pairs, list_profiles
+
+
+@pytest.fixture
+def specbook(monkeypatch, capsys):
+    """Run the command line in this process; return its exit status, its output and its complaint."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["specbook", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+def test_pairs_lists_every_pair(specbook):
+    status, out, _ = specbook("pairs")
+    assert status == 0
+    assert all(pair.name in out for pair in list_pairs())
+
+
+def test_profiles_lists_every_profile(specbook, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = specbook("profiles")
+    assert status == 0
+    assert all(profile.name in out for profile in list_profiles())
+
+
+@pytest.mark.engine
+def test_fetch_prints_where_the_file_lies(specbook, local_target):
+    status, out, _ = specbook("fetch", "smollm2-raw")
+    assert status == 0
+    assert out == f"smollm2-raw target: {local_target} (93.8 MiB)\n"
+
+
+def test_fetch_of_an_unknown_pair_is_one_line(specbook):
+    status, out, err = specbook("fetch", "smollm2-rwa")
+    assert (status, out) == (1, "")
+    assert err.startswith("specbook: unknown pair 'smollm2-rwa' (did you mean smollm2-raw")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.engine
+def test_inspect_the_local_target(specbook, local_target):
+    status, out, _ = specbook("inspect", str(local_target), "--metadata", "--tensors")
+    assert status == 0
+    for fact in ("llama", "49,152 tokens", "8,192 tokens", "embedded", "134,515,008", "feed-forward", "Q4_1"):
+        assert fact in out
+    assert "tokenizer.ggml.tokens = 49,152 x str" in out
+    assert "blk.29.ffn_down.weight" in out
+
+
+def test_inspect_of_a_text_file_is_one_line(specbook, tmp_path):
+    file = tmp_path / "m.gguf"
+    file.write_text("hello")
+    status, out, err = specbook("inspect", str(file))
+    assert (status, out) == (1, "")
+    assert err.endswith("m.gguf is a text file; expected a GGUF file; fetch it again\n")
+
+
+def test_text_from_files_is_made_harmless():
+    assert harmless("a\x1b[31m [red]b\u202e\n") == "a\ufffd[31m \\[red]b\ufffd\ufffd"
+    assert harmless("x" * 300) == "x" * 200 + "…"
+
+
+@pytest.mark.parametrize(("nbytes", "text"), [(0, "0 B"), (1023, "1023 B"), (98362432, "93.8 MiB"), (3 << 40, "3 TiB")])
+def test_sizes(nbytes, text):
+    assert size(nbytes) == text
