@@ -1,1 +1,33 @@
 """Finding, starting, watching and stopping llama-server; talking to it; what the host is doing."""
+
+from analysis.launch.client import Client, Completion, Timeouts
+from analysis.launch.config import ServerConfig, server_argv
+from analysis.launch.engine import FoundEngine, resolve_engine, tool
+from analysis.launch.errors import ServerDied, ServerFailed, TokensLost
+from analysis.launch.host import read_host_state, read_machine
+from analysis.launch.server import AnyServer, AttachedServer, Memory, Server, attach
+from analysis.launch.steps import Mark, Steps, derive_steps
+
+__all__ = [
+    "AnyServer",
+    "AttachedServer",
+    "Client",
+    "Completion",
+    "FoundEngine",
+    "Mark",
+    "Memory",
+    "Server",
+    "ServerConfig",
+    "ServerDied",
+    "ServerFailed",
+    "Steps",
+    "Timeouts",
+    "TokensLost",
+    "attach",
+    "derive_steps",
+    "read_host_state",
+    "read_machine",
+    "resolve_engine",
+    "server_argv",
+    "tool",
+]
