@@ -9,7 +9,7 @@ from typing import Self
 import numpy as np
 
 from analysis.gates.labels import label
-from analysis.launch import Client, Completion, Server, attach, read_host_state
+from analysis.launch import AnyServer, Client, Completion, Server, attach, read_host_state
 from analysis.launch.engine import FoundEngine
 from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
@@ -36,7 +36,7 @@ class Life:
         self.leg = leg
         self.name = name
         self._writer = writer
-        self._server: Server = attach(found.url, api_key=api_key) if found.url else Server(found, leg.config)
+        self._server: AnyServer = attach(found.url, api_key=api_key) if found.url else Server(found, leg.config)
         self._stream = StreamCounters()
         self._metrics: Counters | None = None
         self._warmups = 0
