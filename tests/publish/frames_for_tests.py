@@ -14,9 +14,7 @@ def acceptance(depths: tuple[int, ...] = (256, 2048)) -> pd.DataFrame:
                 for meaning in ("survival", "proposal rate", "conditional"):
                     value = rate if meaning == "conditional" else rate**position
                     value *= 1 if depth == depths[0] else 0.9
-                    rows.append(
-                        (regime, depth, meaning, position, value, value * 0.85, min(1, value * 1.1), 5, "t")
-                    )
+                    rows.append((regime, depth, meaning, position, value, value * 0.85, min(1, value * 1.1), 5, "t"))
     columns = ["regime", "depth", "meaning", "position", "estimate", "low", "high", "n", "method"]
     return pd.DataFrame(rows, columns=columns)
 

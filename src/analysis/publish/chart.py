@@ -67,9 +67,7 @@ class Chart:
             f"chart-{self.name}-title",
             f'<p class="chart-note">{escape(self.note)}</p>\n' if self.note else "",
         )
-        spec = json.dumps(
-            self.spec(), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
-        )
+        spec = json.dumps(self.spec(), ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return (
             f'<figure class="chart" id="chart-{self.name}" aria-labelledby="{title}">\n'
             f'<figcaption id="{title}">{escape(self.title)}</figcaption>\n'

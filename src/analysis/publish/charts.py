@@ -115,9 +115,7 @@ def depth_by_regime(
     )
 
 
-def step_cost(
-    frame: Frame, *, name: str, machine: str, title: str = "What a step costs", note: str = ""
-) -> Chart:
+def step_cost(frame: Frame, *, name: str, machine: str, title: str = "What a step costs", note: str = "") -> Chart:
     """Return the duration of a step (ms) against the tokens it accepted, one line a series.
 
     Args:
@@ -156,9 +154,7 @@ def decode_vs_raw(
     rows["regime"] = pd.Categorical(rows["regime"], order_of(rows["regime"]))
     rows = rows.sort_values(["regime", "depth"])
     rows["regime"] = rows["regime"].astype(str)
-    rows["cell"] = [
-        f"{regime} at {depth}" for regime, depth in zip(rows["regime"], rows["depth"], strict=True)
-    ]
+    rows["cell"] = [f"{regime} at {depth}" for regime, depth in zip(rows["regime"], rows["depth"], strict=True)]
     verdicts = order_of(rows["verdict"])
     base = alt.Chart(rows).encode(
         y=alt.Y("cell:N", title=None, sort=list(rows["cell"])),
@@ -167,14 +163,10 @@ def decode_vs_raw(
     x = alt.X("estimate:Q", title="speed ratio (1 = as fast as raw)", scale=alt.Scale(zero=False, padding=12))
     tooltip = [alt.Tooltip(f"{field}:N") for field in tooltip_fields(rows) if field != "cell"]
     bars = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule()
-        .encode(x=alt.X("low:Q", title=x["title"]), x2="high:Q")
+        base.transform_filter("isValid(datum.low)").mark_rule().encode(x=alt.X("low:Q", title=x["title"]), x2="high:Q")
     )
     dots = base.mark_point().encode(x=x, shape=shape("verdict", verdicts), tooltip=tooltip)
-    equal = (
-        alt.Chart(pd.DataFrame({"one": [1.0]})).mark_rule(strokeDash=[5, 4], color=BLACK).encode(x="one:Q")
-    )
+    equal = alt.Chart(pd.DataFrame({"one": [1.0]})).mark_rule(strokeDash=[5, 4], color=BLACK).encode(x="one:Q")
     words = "; ".join(f"{row.cell} {row.estimate:.2f}, {row.verdict}" for row in rows.itertuples())
     return Chart(
         alt.layer(equal, bars, dots).properties(height=alt.Step(30)),
@@ -231,14 +223,10 @@ def break_even(
         alt.param(
             name="raw_rate",
             value=round(float(level["estimate"]), 1),
-            bind=alt.binding_range(
-                min=1, max=round(float(top)), step=0.5, name="raw decode rate (tokens/s) "
-            ),
+            bind=alt.binding_range(min=1, max=round(float(top)), step=0.5, name="raw decode rate (tokens/s) "),
         )
     )
-    where = (
-        f"meets the raw rate of {_said(level, 1, 'tokens/s')} at a mean accepted length of {_said(meets, 2)}"
-    )
+    where = f"meets the raw rate of {_said(level, 1, 'tokens/s')} at a mean accepted length of {_said(meets, 2)}"
     return Chart(
         drawing.properties(height=HEIGHT + 20),
         title=title,
@@ -272,9 +260,7 @@ def _crossing(line: Frame, x: alt.X) -> Any:
     """Return a vertical line where the curve rises through the raw rate, between two of its rows."""
     base = (
         alt.Chart(line)
-        .transform_window(
-            next_length="lead(length)", next_rate="lead(estimate)", sort=[alt.SortField("length")]
-        )
+        .transform_window(next_length="lead(length)", next_rate="lead(estimate)", sort=[alt.SortField("length")])
         .transform_filter("datum.estimate <= raw_rate && datum.next_rate > raw_rate")
         .transform_calculate(
             meets="datum.length + (raw_rate - datum.estimate) / (datum.next_rate - datum.estimate)"

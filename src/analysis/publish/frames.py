@@ -19,6 +19,7 @@ import pandas as pd
 import pandera.pandas as pa
 from pandera.errors import SchemaErrors
 
+from analysis.publish.formats import format_interval
 from analysis.records import Problem
 
 MEANINGS = ("survival", "proposal rate", "conditional")
@@ -152,9 +153,7 @@ def checked(frame: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
     Raises:
         Problem: a column is missing or a value is out of range; the message names the first.
     """
-    missing = [
-        name for name, column in schema.columns.items() if name not in frame and column.default is None
-    ]
+    missing = [name for name, column in schema.columns.items() if name not in frame and column.default is None]
     if missing:
         raise Problem(
             f"the table of {schema.name} has no column {missing[0]}",
@@ -165,6 +164,16 @@ def checked(frame: pd.DataFrame, schema: pa.DataFrameSchema) -> pd.DataFrame:
         return schema.validate(frame.reset_index(drop=True), lazy=True)
     except SchemaErrors as errors:
         raise Problem(f"the table of {schema.name} is not valid: {_first(errors)}") from None
+
+
+def interval_texts(rows: pd.DataFrame, *, digits: int = 2, unit: str = "") -> list[str]:
+    """Return each row's estimate with its interval as text, or its refusal (see `format_interval`)."""
+    return [
+        format_interval(
+            row["estimate"], row["low"], row["high"], row["n"], digits=digits, unit=unit, refused=row.get("refused", "")
+        )
+        for row in rows.to_dict("records")
+    ]
 
 
 def _first(errors: SchemaErrors) -> str:

@@ -7,8 +7,7 @@ import altair as alt
 import pandas as pd
 import pandera.pandas as pa
 
-from analysis.publish.formats import format_interval
-from analysis.publish.frames import checked, points_of
+from analysis.publish.frames import checked, interval_texts, points_of
 from analysis.publish.style import colour, order_of, shape
 from analysis.records import Problem
 
@@ -30,11 +29,7 @@ class Choice:
 
     def narrow(self, drawing: Any) -> Any:
         """Return a drawing of the picked rows alone. Each drawing with data of its own needs this."""
-        return (
-            drawing.transform_filter(f"datum.{self.column} == {self.column}_shown")
-            if self.offered
-            else drawing
-        )
+        return drawing.transform_filter(f"datum.{self.column} == {self.column}_shown") if self.offered else drawing
 
     def parameter(self) -> Any:
         """Return the buttons."""
@@ -66,17 +61,10 @@ def shown(frame: Frame, schema: pa.DataFrameSchema, *, digits: int, unit: str = 
     rows = whole[~refused].reset_index(drop=True)
     if rows.empty:
         reasons = sorted(set(whole["refused"])) or ["the table is empty"]
-        raise Problem(
-            f"nothing to draw of {schema.name}: {'; '.join(reasons)}", remedy="show the table instead"
-        )
-    rows["interval"] = [
-        format_interval(row.estimate, row.low, row.high, row.n, digits=digits, unit=unit)
-        for row in rows.itertuples()
-    ]
+        raise Problem(f"nothing to draw of {schema.name}: {'; '.join(reasons)}", remedy="show the table instead")
+    rows["interval"] = interval_texts(rows, digits=digits, unit=unit)
     keys = [key for key in schema.unique or [] if key not in ("meaning", "position", "accepted")]
-    names = {
-        ", ".join(_key(key, row[key]) for key in keys): row["refused"] for _, row in whole[refused].iterrows()
-    }
+    names = {", ".join(_key(key, row[key]) for key in keys): row["refused"] for _, row in whole[refused].iterrows()}
     sentences = [f"{key} (refused: {reason})" for key, reason in names.items()]
     return Shown(rows, f"Not shown: {'; '.join(sentences)}." if sentences else "")
 
@@ -114,9 +102,7 @@ def estimates(
         base = base.encode(xOffset=alt.XOffset(f"{series}:N", scale=alt.Scale(domain=values, paddingOuter=1)))
     tooltip = [alt.Tooltip(f"{field}:N") for field in tooltip_fields(rows)]
     bars = (
-        base.transform_filter("isValid(datum.low)")
-        .mark_rule()
-        .encode(y=alt.Y("low:Q", title=y["title"]), y2="high:Q")
+        base.transform_filter("isValid(datum.low)").mark_rule().encode(y=alt.Y("low:Q", title=y["title"]), y2="high:Q")
     )
     dots = base.mark_point().encode(y=y, shape=shape(series, values), tooltip=tooltip)
     lines = [base.mark_line(opacity=0.55).encode(y=y)] if connected else []

@@ -70,16 +70,12 @@ def order_of(values: Iterable[str], known: Iterable[str] = tuple(KNOWN)) -> list
 
 def colour(field: str, values: list[str]) -> alt.Color:
     """Return the colour of each value; a known one has the same colour on every page."""
-    return alt.Color(
-        f"{field}:N", scale=_scale(values, [c for c, _ in KNOWN.values()], COLOURS), **_legend(values)
-    )
+    return alt.Color(f"{field}:N", scale=_scale(values, [c for c, _ in KNOWN.values()], COLOURS), **_legend(values))
 
 
 def shape(field: str, values: list[str]) -> alt.Shape:
     """Return the shape of each value, so that colour is never the only sign."""
-    return alt.Shape(
-        f"{field}:N", scale=_scale(values, [s for _, s in KNOWN.values()], SHAPES), **_legend(values)
-    )
+    return alt.Shape(f"{field}:N", scale=_scale(values, [s for _, s in KNOWN.values()], SHAPES), **_legend(values))
 
 
 def _scale(values: list[str], usual: list[str], signs: tuple[str, ...]) -> alt.Scale:
