@@ -11,6 +11,7 @@ from the second.
 import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,7 @@ def simulate(population: Population, rng: np.random.Generator, shape: tuple[int,
     for k in (1, 2, 5):
         pairs[f"s{k}"] = ((accepted >= k).sum(axis=1), steps)
     pairs["c2"] = ((accepted >= 2).sum(axis=1), (accepted >= 1).sum(axis=1))
-    return {
-        name: (n.reshape(shape).astype(float), d.reshape(shape).astype(float))
-        for name, (n, d) in pairs.items()
-    }
+    return {name: (n.reshape(shape).astype(float), d.reshape(shape).astype(float)) for name, (n, d) in pairs.items()}
 
 
 def ratio(sums: np.ndarray) -> np.ndarray:
@@ -128,25 +126,19 @@ def by_estimate(populations: int, replications: int, seed: int) -> Iterator[str]
     found: dict[int, list[np.ndarray]] = {n: [] for n in SIZES}
     for number in range(populations):
         mean = rng.uniform(0.005, 0.995)
-        population = Population(
-            "", mean, 0.0 if number % 8 == 0 else np.exp(rng.uniform(np.log(2), np.log(50)))
-        )
+        population = Population("", mean, 0.0 if number % 8 == 0 else np.exp(rng.uniform(np.log(2), np.log(50))))
         truth = {k: n.sum() / d.sum() for k, (n, d) in simulate(population, rng, (20_000,)).items()}
         for n in SIZES:
             for quantity, pairs in simulate(population, rng, (replications, n)).items():
                 found[n].append(_logit_hits(np.stack(pairs, axis=-1), truth[quantity]))
-    yield f"{'n':>3} {'all':>6} " + " ".join(
-        f"{a:g}-{b:g}".rjust(13) for a, b in zip(ESTIMATES, ESTIMATES[1:])
-    )
+    yield f"{'n':>3} {'all':>6} " + " ".join(f"{a:g}-{b:g}".rjust(13) for a, b in pairwise(ESTIMATES))
     for n, parts in found.items():
         estimate, hit, width = np.concatenate(parts, axis=1)
         bins = np.digitize(estimate, ESTIMATES[1:-1])
         cells = []
         for place in range(len(ESTIMATES) - 1):
             inside = bins == place
-            cells.append(
-                f"{hit[inside].mean():.1%} ({np.median(width[inside]):.2f})" if inside.sum() > 50 else "-"
-            )
+            cells.append(f"{hit[inside].mean():.1%} ({np.median(width[inside]):.2f})" if inside.sum() > 50 else "-")
         yield f"{n:3} {hit.mean():6.1%} " + " ".join(cell.rjust(13) for cell in cells)
 
 

@@ -90,12 +90,14 @@ class Interval:
 
     def describe(self) -> str:
         """Return how the interval was made, such as `95 %, jackknife t (logit), 8 prompts`."""
+        if self.low is None:
+            return f"no interval: {self.note}"
         made = f"{self.level * 100:g} %, {self.method}, {self.n} {self.unit}"
         return f"{made}; {self.note}" if self.note else made
 
     def __str__(self) -> str:
         """Return estimate, limits and how they were made."""
-        return f"{self.format()} ({self.describe()})"
+        return f"{self.format().removesuffix(' (no interval)')} ({self.describe()})"
 
 
 def mean_t(values: ArrayLike, *, level: float = LEVEL, unit: str = "prompts", minimum: int = 2) -> Interval:
@@ -126,18 +128,12 @@ def exact_share(successes: int, trials: int, *, level: float = LEVEL, unit: str 
     if trials == 0:
         return no_interval(math.nan, n=0, level=level, unit=unit, note=f"no {unit}")
     low, high = _clopper_pearson(successes, trials, level)
-    return Interval(
-        estimate=successes / trials, low=low, high=high, level=level, method="exact", n=trials, unit=unit
-    )
+    return Interval(estimate=successes / trials, low=low, high=high, level=level, method="exact", n=trials, unit=unit)
 
 
-def no_interval(
-    estimate: float, *, n: int, note: str, level: float = LEVEL, unit: str = "prompts"
-) -> Interval:
+def no_interval(estimate: float, *, n: int, note: str, level: float = LEVEL, unit: str = "prompts") -> Interval:
     """Return an estimate without limits, and why it has none."""
-    return Interval(
-        estimate=estimate, low=None, high=None, level=level, method="none", n=n, unit=unit, note=note
-    )
+    return Interval(estimate=estimate, low=None, high=None, level=level, method="none", n=n, unit=unit, note=note)
 
 
 def t_quantile(n: int, level: float) -> float:
@@ -262,9 +258,7 @@ def _limits(
             note = f"no BCa, because {reason}".replace("clusters", unit)
     low, high = scale.limits(estimate, jackknife_error(sums, statistic), t_quantile(n, level))
     made = f"jackknife t ({scale.name})" if scale.name else "jackknife t"
-    return Interval(
-        estimate=estimate, low=low, high=high, level=level, method=made, n=n, unit=unit, note=note
-    )
+    return Interval(estimate=estimate, low=low, high=high, level=level, method=made, n=n, unit=unit, note=note)
 
 
 def _all_alike(estimate: float, n: int, scale: Scale, level: float, unit: str) -> Interval:
@@ -300,7 +294,7 @@ def _too_few(n: int, minimum: int, unit: str) -> str:
 
 def _decimals(interval: Interval, scale: float) -> int:
     if interval.low is None or interval.high is None or interval.high == interval.low:
-        width = abs(interval.estimate) * scale / 10 or 1.0
+        width = abs(interval.estimate) * scale or 1.0
     else:
         width = (interval.high - interval.low) / 2 * scale
     return max(0, min(6, 1 - math.floor(math.log10(width))))

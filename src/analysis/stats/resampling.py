@@ -36,15 +36,11 @@ def cluster_sums(cluster: ArrayLike, *columns: ArrayLike) -> Floats:
     """
     labels = np.asarray(cluster)
     if any(np.shape(column) != labels.shape for column in columns):
-        raise ValueError(
-            f"columns of shapes {[np.shape(c) for c in columns]} beside clusters of {labels.shape}"
-        )
+        raise ValueError(f"columns of shapes {[np.shape(c) for c in columns]} beside clusters of {labels.shape}")
     codes, names = pd.factorize(labels)
     sums = np.empty((len(names), len(columns)))
     for place, column in enumerate(columns):
-        sums[:, place] = np.bincount(
-            codes, weights=np.asarray(column, dtype=np.float64), minlength=len(names)
-        )
+        sums[:, place] = np.bincount(codes, weights=np.asarray(column, dtype=np.float64), minlength=len(names))
     return sums
 
 
@@ -90,9 +86,7 @@ def jackknife_error(sums: Floats, statistic: Statistic) -> float:
     return float(np.sqrt(spread * (len(values) - 1) / len(values)))
 
 
-def bca_limits(
-    sums: Floats, statistic: Statistic, *, level: float, resamples: int, seed: int
-) -> tuple[float, float]:
+def bca_limits(sums: Floats, statistic: Statistic, *, level: float, resamples: int, seed: int) -> tuple[float, float]:
     """Return bias-corrected and accelerated bootstrap limits over clusters (Efron 1987).
 
     The acceleration comes from the jackknife over clusters; ties of resamples with the estimate count half.

@@ -13,9 +13,7 @@ from analysis.stats.resampling import Floats, cluster_sums
 Verdict = Literal["pays", "loses", "undecided"]
 
 
-def decode_rate(
-    emitted: ArrayLike, decode_ms: ArrayLike, prompt: ArrayLike, *, level: float = LEVEL
-) -> Interval:
+def decode_rate(emitted: ArrayLike, decode_ms: ArrayLike, prompt: ArrayLike, *, level: float = LEVEL) -> Interval:
     """Return tokens a second while decoding: the sum of (emitted - 1) over the sum of times.
 
     The first token of a sample comes from the fill, so it counts in neither sum.
