@@ -1,0 +1,77 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis.measure.corpus import Corpus, Text
+from analysis.records import Problem
+
+names = st.text("abc/.", min_size=1, max_size=6)
+texts = st.lists(
+    st.builds(Text, name=names, kind=st.sampled_from(["code", "prose"]), content=st.text(max_size=8)),
+    max_size=6,
+    unique_by=lambda text: (text.kind, text.name),
+)
+
+
+def test_the_standard_library_is_code_and_its_help_topics_are_prose(library):
+    code = {text.name for text in library.of_kind("code")}
+    prose = {text.name for text in library.of_kind("prose")}
+    assert {"argparse.py", "email/message.py"} <= code
+    assert {"topics/assignment", "topics/try"} <= prose
+    assert library.holds("class ArgumentParser(")
+
+
+def test_tests_installed_packages_and_build_data_are_no_library_text(library):
+    parts = {part for text in library.texts for part in text.name.split("/")}
+    assert parts.isdisjoint({"test", "tests", "idlelib", "site-packages", "dist-packages", "ensurepip"})
+    assert not any(part.startswith("_sysconfigdata") for part in parts)
+
+
+def test_a_directory_gives_code_and_prose_by_suffix(tmp_path):
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "tool.py").write_text("x = 1\n")
+    (tmp_path / "README.md").write_text("Some words.\n")
+    (tmp_path / "data.csv").write_text("1,2\n")
+    (tmp_path / "empty.py").write_text("\n")
+    for hidden in (".git", "__pycache__", "node_modules"):
+        (tmp_path / hidden).mkdir()
+        (tmp_path / hidden / "hook.py").write_text("y = 2\n")
+    corpus = Corpus.from_directory(tmp_path)
+    assert [(text.kind, text.name) for text in corpus.texts] == [("code", "inner/tool.py"), ("prose", "README.md")]
+    assert str(tmp_path.parent) not in corpus.title
+
+
+def test_the_hash_is_of_names_and_contents(tmp_path):
+    one = Corpus.of("one", [Text("a.py", "code", "x"), Text("b.py", "code", "y")])
+    assert one.sha256 != Corpus.of("one", [Text("a.py", "code", "y"), Text("b.py", "code", "x")]).sha256
+    assert one.sha256 != Corpus.of("one", [Text("a.py", "code", "xy"), Text("b.py", "code", "")]).sha256
+    assert one.sha256 != Corpus.of("one", [Text("a.py", "prose", "x"), Text("b.py", "code", "y")]).sha256
+
+
+@given(texts, st.randoms())
+def test_the_order_in_which_files_are_found_changes_nothing(items, random):
+    mixed = list(items)
+    random.shuffle(mixed)
+    assert Corpus.of("corpus", items) == Corpus.of("corpus", mixed)
+
+
+@pytest.mark.parametrize(
+    ("files", "complaint"),
+    [
+        ({}, "holds 0 files of text and no code"),
+        ({"a.md": b"words"}, "holds 1 files of text and no code"),
+        ({"a.py": b"\n"}, "no code"),
+        ({"a.py": b"name = '\xe9'"}, "cannot be read as text"),
+    ],
+)
+def test_a_directory_without_usable_code_is_refused_in_one_line(tmp_path, files, complaint):
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+    with pytest.raises(Problem, match=complaint) as problem:
+        Corpus.from_directory(tmp_path)
+    assert "\n" not in str(problem.value)
+
+
+def test_a_missing_directory_is_named(tmp_path):
+    with pytest.raises(Problem, match="no directory .*nowhere"):
+        Corpus.from_directory(tmp_path / "nowhere")
