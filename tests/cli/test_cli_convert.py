@@ -76,3 +76,12 @@ def test_text_from_files_is_made_harmless():
 @pytest.mark.parametrize(("nbytes", "text"), [(0, "0 B"), (1023, "1023 B"), (98362432, "93.8 MiB"), (3 << 40, "3 TiB")])
 def test_sizes(nbytes, text):
     assert size(nbytes) == text
+
+
+def test_fixture_writes_a_checkpoint(specbook, tmp_path):
+    status, out, _ = specbook("fixture", "dsv4", str(tmp_path / "tiny-0731"), "--agree", "0.5")
+    assert status == 0
+    assert out == f"{tmp_path / 'tiny-0731'}: 15 files, 11.5 MiB\n"
+    status, _, err = specbook("fixture", "dsv4", str(tmp_path / "tiny-0731"))
+    assert status == 1
+    assert "is not empty" in err
