@@ -1,6 +1,7 @@
 """Finding, starting, watching and stopping llama-server; talking to it; what the host is doing."""
 
-from analysis.launch.client import Client, Completion, Timeouts
+from analysis.launch.client import Client, Timeouts
+from analysis.launch.completion import Completion
 from analysis.launch.config import ServerConfig, server_argv
 from analysis.launch.engine import FoundEngine, resolve_engine, tool
 from analysis.launch.errors import ServerDied, ServerFailed, TokensLost

@@ -1,42 +1,19 @@
 """Talking to a llama-server: one request at a time, every sampling setting explicit, every failure one clear line."""
 
 import json
-import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import httpx
 
-from analysis.launch.errors import ServerFailed, TokensLost
-from analysis.launch.steps import Mark, Steps, derive_steps
+from analysis.launch.completion import Completion, Prompt, Stream, completion_of, request_body
+from analysis.launch.errors import ServerFailed
+from analysis.launch.metrics import parse_metrics
+from analysis.launch.steps import Steps
 from analysis.records import Counters, Problem
-
-Stop = Literal["limit", "eos", "word", "unknown"]
-Prompt = str | Sequence[int]
-
-# Everything that shapes a distribution, switched off: what is left is the temperature. A server's own defaults
-# (top_k 40, min_p 0.05 and whatever its operator set) never reach a measurement.
-PLAIN_SAMPLING: dict[str, Any] = {
-    "samplers": ["temperature"],
-    "top_k": 0,
-    "top_p": 1.0,
-    "min_p": 0.0,
-    "typical_p": 1.0,
-    "repeat_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
-    "dry_multiplier": 0.0,
-    "xtc_probability": 0.0,
-    "mirostat": 0,
-    "n_probs": 0,
-    "stop": [],
-    "logit_bias": [],
-}
-_NOT_IN_A_SAMPLE = ("trimmed", "blurred", "withheld")
-_METRIC = re.compile(r"^llamacpp:spec_decode_num_(\w+?)_total(?:\{position=\"(\d+)\"\})? ([\d.e+]+)$", re.M)
 
 
 @dataclass(frozen=True)
@@ -48,49 +25,6 @@ class Timeouts:
 
     connect_s: float = 5.0
     read_s: float = 600.0
-
-
-@dataclass(frozen=True)
-class Completion:
-    """What one request emitted and what it cost.
-
-    Token counts and totals are the server's own; times are milliseconds. `tokens` holds every emitted token,
-    an end-of-text token included (its text is empty). `ttft_ms` is wall-clock time from sending the request to
-    the first token's arrival; `prompt_ms` and `predicted_ms` are the server's. `predicted_ms` begins where the
-    fill ends, so it holds the sampling of the first token (microseconds) and no evaluation for it.
-
-    The step columns have one entry per target evaluation after the fill (see `analysis.launch.steps`); they are
-    empty for a request that was not streamed. `trimmed` counts accepted tokens past the end of the text, `blurred`
-    evaluations that could not be told apart, `withheld` tokens at the very end that were generated but never
-    sent because they form an unfinished character; they are in `predicted_n` and not in `tokens`.
-    """
-
-    tokens: tuple[int, ...]
-    text: str
-    cache_n: int
-    prompt_n: int
-    prompt_ms: float
-    ttft_ms: float
-    predicted_n: int
-    predicted_ms: float
-    draft_n: int
-    draft_n_accepted: int
-    drafted: tuple[int, ...]
-    accepted: tuple[int, ...]
-    step_ms: tuple[float, ...]
-    trimmed: int
-    blurred: int
-    withheld: int
-    stop: Stop
-
-    def measured(self) -> dict[str, Any]:
-        """Return the fields of `records.Sample` that a request fills."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _NOT_IN_A_SAMPLE}
-
-    @property
-    def decode_per_s(self) -> float:
-        """Return tokens a second of decoding: all but the first token, over the time after the fill."""
-        return 1e3 * (self.predicted_n - 1) / self.predicted_ms if self.predicted_n > 1 else 0.0
 
 
 class Client:
@@ -176,14 +110,20 @@ class Client:
             return None
         return parse_metrics(answer.text)
 
-    def tokenize(self, text: str, add_special: bool = False) -> tuple[int, ...]:
-        """Return the tokens of a text; `<|special|>` strings in it are taken as ordinary text."""
-        body = {"content": text, "add_special": add_special, "parse_special": False}
-        return tuple(self._post_json("/tokenize", body)["tokens"])
+    def tokenize(self, text: str, add_special: bool = False, *, parse_special: bool = False) -> tuple[int, ...]:
+        """Return the tokens of a text.
+
+        Args:
+            text: what to tokenize.
+            add_special: put the model's own beginning in front.
+            parse_special: read `<|im_start|>` and its like as the tokens they name, not as ordinary text.
+        """
+        body = {"content": text, "add_special": add_special, "parse_special": parse_special}
+        return tuple(self._field(self._post_json("/tokenize", body), "tokens"))
 
     def detokenize(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
-        return str(self._post_json("/detokenize", {"tokens": list(tokens)})["content"])
+        return str(self._field(self._post_json("/detokenize", {"tokens": list(tokens)}), "content"))
 
     def complete(
         self,
@@ -211,13 +151,18 @@ class Client:
             ServerFailed: the server refused, failed, hung or broke off. ServerDied if it is our own and ended.
             Problem: its counters contradict each other.
         """
-        body = _body(prompt, n_predict, seed, temperature, cache_prompt, id_slot, ignore_eos)
+        body = request_body(prompt, n_predict, seed, temperature, cache_prompt, id_slot, ignore_eos)
         body |= {"stream": True, "timings_per_token": True, "sse_ping_interval": -1}
-        stream = _Stream(self)
+        stream = Stream(self.tokenize, self.longest_draft)
         began = time.perf_counter()
-        for event in self._events("/completion", body):
-            stream.add(event, 1e3 * (time.perf_counter() - began))
-        return stream.completion()
+        try:
+            for event in self._events("/completion", body):
+                stream.add(event, 1e3 * (time.perf_counter() - began))
+            if stream.is_whole:
+                return stream.completion()
+        except (KeyError, TypeError, ValueError) as error:
+            raise self._failure(f"a message of the stream lacks what was asked for: {error!r}") from None
+        raise self._failure(f"the stream ended after {stream.count} tokens without its last message")
 
     def complete_plain(
         self,
@@ -234,37 +179,26 @@ class Client:
 
         `ttft_ms` is then the time to the whole answer.
         """
-        body = _body(prompt, n_predict, seed, temperature, cache_prompt, id_slot, ignore_eos)
+        body = request_body(prompt, n_predict, seed, temperature, cache_prompt, id_slot, ignore_eos)
         body |= {"stream": False, "timings_per_token": False}
         began = time.perf_counter()
         answer = self._post_json("/completion", body)
         took = 1e3 * (time.perf_counter() - began)
         try:
-            return _completion(answer, tuple(answer["tokens"]), str(answer["content"]), took, Steps((), (), ()))
+            return completion_of(answer, tuple(answer["tokens"]), str(answer["content"]), took, Steps((), (), ()))
         except (KeyError, TypeError, ValueError) as error:
             raise self._failure(f"the answer of /completion lacks what was asked for: {error!r}") from None
-
-    def pieces(self, content: Prompt) -> list[tuple[int, bytes]]:
-        """Return (token, its bytes) for a text or for given tokens."""
-        body = {
-            "content": content if isinstance(content, str) else list(content),
-            "parse_special": False,
-            "with_pieces": True,
-        }
-        entries = self._post_json("/tokenize", body)["tokens"]
-        return [
-            (
-                entry["id"],
-                entry["piece"].encode() if isinstance(entry["piece"], str) else bytes(entry["piece"]),
-            )
-            for entry in entries
-        ]
 
     def _get_json(self, path: str) -> dict[str, Any]:
         return self._mapping(self._request("GET", path))
 
     def _post_json(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return self._mapping(self._request("POST", path, body))
+
+    def _field(self, answer: dict[str, Any], name: str) -> Any:
+        if name not in answer:
+            raise self._failure(f"the answer lacks {name!r}")
+        return answer[name]
 
     def _mapping(self, answer: httpx.Response) -> dict[str, Any]:
         found = self._decoded(answer)
@@ -333,137 +267,6 @@ class Client:
     def _failure(self, saw: str, *, remedy: str = "") -> ServerFailed:
         self._when_failed()
         return ServerFailed(saw, remedy=remedy)
-
-
-class _Stream:
-    """Collects the messages of one streamed request."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._tokens: list[int] = []
-        self._marks: list[Mark] = []
-        self._text: list[str] = []
-        self._ttft_ms = 0.0
-        self._final: dict[str, Any] | None = None
-
-    def add(self, event: dict[str, Any], at_ms: float) -> None:
-        """Take one message, which arrived `at_ms` after the request was sent."""
-        try:
-            if event["stop"]:
-                self._final = event
-                return
-            self._token(event, at_ms)
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._client._failure(f"a message of the stream lacks what was asked for: {error!r}") from None
-
-    def _token(self, event: dict[str, Any], at_ms: float) -> None:
-        timings = event["timings"]
-        mark = Mark(
-            int(timings["predicted_n"]),
-            float(timings["predicted_ms"]),
-            int(timings.get("draft_n", 0)),
-            int(timings.get("draft_n_accepted", 0)),
-        )
-        (token,) = event["tokens"]
-        missing = mark.predicted_n - len(self._tokens) - 1
-        if not self._tokens:
-            self._ttft_ms = at_ms
-        if missing:
-            self._tokens += recover_tokens(self._client, event["content"], token, missing)
-        self._tokens.append(token)
-        self._marks.append(mark)
-        self._text.append(event["content"])
-
-    def completion(self) -> Completion:
-        """Return the request's outcome."""
-        if self._final is None:
-            raise self._client._failure(f"the stream ended after {len(self._tokens)} tokens without its last message")
-        steps = derive_steps(self._marks, self._client.longest_draft)
-        try:
-            return _completion(self._final, tuple(self._tokens), "".join(self._text), self._ttft_ms, steps)
-        except (KeyError, TypeError, ValueError) as error:
-            raise self._client._failure(f"the last message lacks what was asked for: {error!r}") from None
-
-
-def recover_tokens(client: Client, text: str, last: int, missing: int) -> list[int]:
-    """Work out tokens that the stream withheld because they ended inside a character.
-
-    The server then sends the text of all of them with the token that completes it. Tokenizing that text gives
-    them back, which is accepted only if it yields as many tokens as were counted and ends in the one that came.
-
-    Raises:
-        TokensLost: it does not.
-    """
-    found = client.tokenize(text)
-    if len(found) == missing + 1 and found[-1] == last:
-        return list(found[:-1])
-    raise TokensLost(
-        f"{missing} tokens of an unfinished character were not sent and cannot be worked out",
-        remedy="leave this prompt out",
-    )
-
-
-def parse_metrics(printed: str) -> Counters:
-    """Return the counters of speculation from a page of Prometheus text; a counter that is not there is 0."""
-    totals: dict[str, int] = {}
-    positions: dict[int, int] = {}
-    for name, position, value in _METRIC.findall(printed):
-        if position:
-            positions[int(position)] = round(float(value))
-        else:
-            totals[name] = round(float(value))
-    return Counters(
-        drafts=totals.get("drafts", 0),
-        draft_tokens=totals.get("draft_tokens", 0),
-        accepted_tokens=totals.get("accepted_tokens", 0),
-        accepted_per_pos=tuple(positions.get(k, 0) for k in range(max(positions, default=-1) + 1)),
-    )
-
-
-def _body(
-    prompt: Prompt,
-    n_predict: int,
-    seed: int,
-    temperature: float,
-    cache_prompt: bool,
-    id_slot: int | None,
-    ignore_eos: bool,
-) -> dict[str, Any]:
-    return {
-        **PLAIN_SAMPLING,
-        "prompt": prompt if isinstance(prompt, str) else list(prompt),
-        "n_predict": n_predict,
-        "seed": seed,
-        "temperature": temperature,
-        "cache_prompt": cache_prompt,
-        "id_slot": -1 if id_slot is None else id_slot,
-        "ignore_eos": ignore_eos,
-        "return_tokens": True,
-    }
-
-
-def _completion(final: dict[str, Any], tokens: tuple[int, ...], text: str, ttft_ms: float, steps: Steps) -> Completion:
-    timings = final["timings"]
-    stops: dict[str, Stop] = {"limit": "limit", "eos": "eos", "word": "word"}
-    return Completion(
-        tokens=tokens,
-        text=text,
-        cache_n=int(timings["cache_n"]),
-        prompt_n=int(timings["prompt_n"]),
-        prompt_ms=float(timings["prompt_ms"]),
-        ttft_ms=ttft_ms,
-        predicted_n=int(timings["predicted_n"]),
-        predicted_ms=float(timings["predicted_ms"]),
-        draft_n=int(timings.get("draft_n", 0)),
-        draft_n_accepted=int(timings.get("draft_n_accepted", 0)),
-        drafted=steps.drafted,
-        accepted=steps.accepted,
-        step_ms=steps.ms,
-        trimmed=steps.trimmed,
-        blurred=steps.blurred,
-        withheld=int(timings["predicted_n"]) - len(tokens),
-        stop=stops.get(str(final.get("stop_type")), "unknown"),
-    )
 
 
 def _message(body: str) -> str:

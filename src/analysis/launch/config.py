@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Literal
 
@@ -21,6 +22,8 @@ _LENGTH_FLAGS: dict[str, tuple[str, str | None]] = {
     "ngram-map-k4v": ("--spec-ngram-map-k4v-size-m", None),
     "ngram-mod": ("--spec-ngram-mod-n-max", "--spec-ngram-mod-n-min"),
 }
+_LOOKUP_FLAG = "--spec-ngram-simple-size-n"
+_LOOKUP_DEFAULT = 12
 # Settings that keep one measurement like the next. A build that lacks one of them does not do the thing either.
 _STEADY: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("--fit",), ("off",)),  # else context and layers follow what memory is free today
@@ -126,19 +129,36 @@ def _speculation(config: ServerConfig) -> Iterator[tuple[str, ...]]:
     if config.drafter:
         yield ("--spec-draft-model", str(config.drafter.resolve()))
         yield from _layers("--spec-draft-ngl", config.drafter_gpu_layers)
+    yield from _draft_lengths(config)
+    if config.p_min:
+        if not kind.startswith("draft-"):
+            raise Problem(f"spec_type {kind} has no p_min", expected="p_min 0")
+        yield ("--spec-draft-p-min", f"{config.p_min:g}")
+
+
+def _draft_lengths(config: ServerConfig) -> Iterator[tuple[str, ...]]:
+    kind = config.spec_type
     most, least = _LENGTH_FLAGS.get(kind, (None, None))
     if most:
         if config.n_max < 1:
             raise Problem(f"spec_type {kind} with n_max {config.n_max}", expected="n_max of at least 1")
+        if kind == "ngram-simple" and config.n_max < (lookup := _lookup_length(config.extra_args)):
+            raise Problem(
+                f"ngram-simple with n_max {config.n_max} and n-grams of {lookup} drafts nothing",
+                expected="n_max of at least the n-gram's length",
+                remedy=f"set {_LOOKUP_FLAG}",
+            )
         yield (most, str(config.n_max))
     if config.n_min:
         if not least:
             raise Problem(f"spec_type {kind} has no n_min", expected="n_min 0")
         yield (least, str(config.n_min))
-    if config.p_min:
-        if not kind.startswith("draft-"):
-            raise Problem(f"spec_type {kind} has no p_min", expected="p_min 0")
-        yield ("--spec-draft-p-min", f"{config.p_min:g}")
+
+
+def _lookup_length(extra_args: tuple[str, ...]) -> int:
+    """Return the length of the n-gram that ngram-simple looks up; it never drafts fewer tokens than that."""
+    given = [value for flag, value in pairwise(extra_args) if flag == _LOOKUP_FLAG]
+    return int(given[-1]) if given and given[-1].isdigit() else _LOOKUP_DEFAULT
 
 
 def _steady(options: frozenset[str]) -> Iterator[tuple[str, ...]]:

@@ -15,7 +15,7 @@ from analysis.records import HostState, Machine, Problem
 from analysis.records.places import cache_dir
 
 MACHINE_VARIABLE = "SPECBOOK_MACHINE"
-_NOISE = re.compile(r"\((?:r|tm)\)|@.*|\b(?:cpu|processor|\d+-core|with radeon.*|w/ radeon.*)\b|[^a-z0-9]+", re.I)
+_NOISE = re.compile(r"\((?:r|tm)\)|\s*@.*|\b(?:cpu|processor|\d+-core|with radeon.*|w/ radeon.*)\b|[^a-z0-9]+", re.I)
 
 
 def read_machine(devices: Sequence[str] = ()) -> Machine:

@@ -186,6 +186,7 @@ class Server:
         registry.write_note(self._note, self._process.pid, self._engine_path)
         self._wait_until_ready(self._process)
         registry.write_note(self._note, self._process.pid, registry.program_of(self._process.pid, self._engine_path))
+        key_file.unlink()  # it has been read
         self._memory = Memory(*processes.resident_memory(self._process.pid))
         self._client = Client(
             self._url, self._key, self._timeouts, when_failed=self.check, longest_draft=self.config.n_max
@@ -193,7 +194,7 @@ class Server:
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + self._start_timeout_s
-        with Client(self._url, self._key, Timeouts(connect_s=1, read_s=5)) as client:
+        with Client(self._url, self._key, Timeouts(connect_s=1, read_s=1)) as client:
             while time.monotonic() < deadline:
                 status = process.poll()
                 if status is not None:

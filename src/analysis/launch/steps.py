@@ -80,16 +80,17 @@ def derive_steps(marks: Sequence[Mark], longest_draft: int = 0) -> Steps:
     end = 1  # the last token of the evaluations so far; the fill emitted token 1
     groups = _groups(marks)
     longest = max((group.drafted for group in groups if group.whole), default=0) or longest_draft
-    for group in groups:
-        earliest, latest = _bounds(group, end, longest)
-        count = earliest - end - group.accepted
+    for group, latest in zip(groups, _latest_ends(groups), strict=True):
+        earliest = max(group.last, end + group.accepted + 1)
         cut = max(0, earliest - group.last) if group is groups[-1] else 0
+        chosen = _choose_end(group, end, earliest, latest, longest)
+        count = chosen - end - group.accepted
         if earliest > max(latest, group.last + cut) or (count > 1 and group.whole):
             raise _contradiction(f"{group.accepted} tokens accepted cannot have emitted these", group)
         _share(group, count, cut, longest, columns)
         trimmed += cut
         blurred += count if count > 1 or latest > earliest else 0
-        end = earliest - cut
+        end = chosen - cut
     drafted, accepted, ms = columns
     found = Steps(tuple(drafted), tuple(accepted), tuple(ms), trimmed, blurred)
     _check_identity(found, marks)
@@ -126,19 +127,29 @@ def _groups(marks: Sequence[Mark]) -> list[_Group]:
     return found
 
 
-def _bounds(group: _Group, end: int, longest: int) -> tuple[int, int]:
-    """Return the earliest and latest token that may be the last of this group's evaluations.
+def _latest_ends(groups: Sequence[_Group]) -> list[int]:
+    """Return, for each group, the latest token that may be the last of its evaluations.
 
-    They emitted at least what was sent, and one token more than was accepted for each of at least one evaluation
-    since token `end`. The last of them began no later than with the group's first token, and ended before the
-    next group's.
+    Its last evaluation began no later than with the group's first token, ended before the next group's first,
+    and left the next group's evaluations room.
     """
-    earliest = max(group.last, end + group.accepted + 1)
-    latest = min(group.next_first - 1, group.first + group.accepted)
-    if latest > earliest and longest:
-        least = -(-group.drafted // longest)
-        earliest = min(latest, max(earliest, end + group.accepted + least))
-    return earliest, latest
+    found: list[int] = []
+    following: _Group | None = None
+    for group in reversed(groups):
+        latest = min(group.next_first - 1, group.first + group.accepted)
+        if following is not None and len(found) > 1:
+            latest = min(latest, found[-1] - following.accepted - 1)
+        found.append(latest)
+        following = group
+    return found[::-1]
+
+
+def _choose_end(group: _Group, end: int, earliest: int, latest: int, longest: int) -> int:
+    """Return the last token of a group's evaluations: the fewest that need no draft over the longest."""
+    if latest <= earliest or not longest:
+        return earliest
+    least = -(-group.drafted // longest)
+    return min(latest, max(earliest, end + group.accepted + least))
 
 
 def _share(

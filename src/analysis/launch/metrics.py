@@ -1,0 +1,24 @@
+"""A server's own counters of speculation, from the page that it offers to Prometheus."""
+
+import re
+
+from analysis.records import Counters
+
+_METRIC = re.compile(r"^llamacpp:spec_decode_num_(\w+?)_total(?:\{position=\"(\d+)\"\})? ([\d.e+]+)$", re.M)
+
+
+def parse_metrics(printed: str) -> Counters:
+    """Return the counters of speculation from a page of Prometheus text; a counter that is not there is 0."""
+    totals: dict[str, int] = {}
+    positions: dict[int, int] = {}
+    for name, position, value in _METRIC.findall(printed):
+        if position:
+            positions[int(position)] = round(float(value))
+        else:
+            totals[name] = round(float(value))
+    return Counters(
+        drafts=totals.get("drafts", 0),
+        draft_tokens=totals.get("draft_tokens", 0),
+        accepted_tokens=totals.get("accepted_tokens", 0),
+        accepted_per_pos=tuple(positions.get(k, 0) for k in range(max(positions, default=-1) + 1)),
+    )
