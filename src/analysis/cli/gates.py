@@ -1,0 +1,55 @@
+"""`specbook gates RUN`: what the gates refuse or warn about in a recorded run, and on what evidence."""
+
+from collections import Counter
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from analysis.cli import app
+from analysis.cli.show import console, harmless
+from analysis.gates import Evidence, Finding, Level, check_all, publishable
+from analysis.records.store import find_run
+
+_COLOURS: dict[Level, str] = {"refuse": "red", "warn": "yellow", "unchecked": "blue", "pass": "green"}
+
+
+@app.command("gates")
+def gates(
+    run: Annotated[str, typer.Argument(help="A run's id under data/runs or local/runs, or the path of its directory.")],
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Also show what was found in order.")] = False,
+) -> None:
+    """Show what is refused or warned about in a run, and on what evidence. Exits with 1 if anything is refused."""
+    directory = find_run(run)
+    evidence = Evidence(run=directory.run, samples=directory.samples(), lives=directory.lives())
+    findings = check_all(evidence)
+    shown = [found for found in findings if everything or found.level != "pass"]
+    if shown:
+        console.print(_table(evidence, shown))
+    levels = Counter(found.level for found in findings)
+    counts = ", ".join(f"{levels[level]} {level}" for level in _COLOURS)
+    fit = len(publishable(evidence.samples, findings))
+    console.print(f"{harmless(evidence.run.id)}: {counts}; {fit} of {len(evidence.samples)} samples fit to publish")
+    if levels["refuse"]:
+        raise typer.Exit(1)
+
+
+def _table(evidence: Evidence, findings: list[Finding]) -> Table:
+    table = Table("level", "where", "gate", "saw", "expected")
+    order = list(_COLOURS)
+    for found in sorted(findings, key=lambda found: order.index(found.level)):
+        colour = _COLOURS[found.level]
+        table.add_row(
+            f"[{colour}]{found.level}[/]",
+            harmless(_place(evidence, found)),
+            found.gate,
+            harmless(found.saw),
+            harmless(found.expected),
+        )
+    return table
+
+
+def _place(evidence: Evidence, found: Finding) -> str:
+    cell = evidence.cell(found.where.id) if found.where.kind == "cell" else None
+    return str(found.where) if cell is None else f"{found.where} ({cell.regime} at {cell.depth}, {cell.spec_type})"

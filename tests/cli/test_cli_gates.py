@@ -1,0 +1,52 @@
+import pytest
+from typer.testing import CliRunner
+
+from analysis.cli import app
+from analysis.records import Label
+from analysis.records.store import RunDir
+from factories import make_life, make_run, make_sample
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A function that records a run whose five samples have the given label, and returns its path."""
+
+    def record(label):
+        directory = RunDir.create(tmp_path / "run", make_run())
+        with directory.writing() as writer:
+            for number in range(5):
+                writer.append(make_sample(prompt_id=f"prompt-{number}", prompt_sha256=f"{number:064x}", label=label))
+            writer.append_life(make_life())
+        return str(tmp_path / "run")
+
+    return record
+
+
+def gates(*arguments):
+    return CliRunner().invoke(app, ["gates", *arguments], env={"COLUMNS": "300"})
+
+
+def test_a_run_without_refusals_exits_with_0(recorded):
+    result = gates(recorded(Label(kind="code", share=1.0, why="parses")))
+    assert result.exit_code == 0
+    assert "0 refuse" in result.output
+    assert "5 of 5 samples fit to publish" in result.output
+
+
+def test_a_refused_run_exits_with_1_and_names_the_evidence(recorded):
+    result = gates(recorded(Label(kind="loop", share=0.8, why="the same line nine times")))
+    assert result.exit_code == 1
+    assert "text-of-its-regime" in result.output
+    assert "loop in a cell of continuation: the same line nine times" in result.output
+    assert "0 of 5 samples fit to publish" in result.output
+
+
+def test_text_from_a_record_is_shown_and_not_obeyed(recorded):
+    result = gates(recorded(Label(kind="loop", share=0.8, why="[red]\x1b[31mtext[/red]")))
+    assert "[red]\N{REPLACEMENT CHARACTER}[31mtext[/red]" in result.output
+
+
+def test_what_is_in_order_is_shown_on_demand(recorded):
+    result = gates(recorded(Label(kind="code", share=1.0, why="parses")), "--all")
+    assert "depth-real" in result.output
+    assert "5 samples in order" in result.output
