@@ -1,0 +1,110 @@
+"""The published tables as data frames for pages, validated with pandera against the same descriptor.
+
+Importing this module takes a second or two; `specbook audit` does without it.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pandera.errors import SchemaErrors
+from pandera.io.pandas_io import from_frictionless_schema
+
+from analysis.evidence import corrections as ledger
+from analysis.evidence import published, tables
+from analysis.evidence.audit import VERDICTS, audit
+from analysis.records.errors import Problem
+
+
+def measured(folder: Path | None = None) -> pd.DataFrame:
+    """Return the measured values, one row each, indexed by id.
+
+    Beside the columns of `values.csv` stand `least`, `centre` and `most`, what the printed text may mean in the
+    row's unit, and `depth_tokens`, the depth as a number where the card gives one.
+
+    Raises:
+        Problem: a cell breaks a rule of the descriptor (file, line, reason).
+    """
+    frame = validated("values", folder)
+    rows = published.rows(folder)
+    bounds = [rows[name].printed.interval for name in frame["id"]]
+    frame["least"] = [float(b.low) for b in bounds]
+    frame["centre"] = [float(b.centre) for b in bounds]
+    frame["most"] = [float(b.high) for b in bounds]
+    frame["depth_tokens"] = [published.depth_tokens(rows[name]) for name in frame["id"]]
+    frame["corrections"] = _notes(frame["id"], folder)
+    return frame.set_index("id")
+
+
+def audited(card: str | None = None, folder: Path | None = None) -> pd.DataFrame:
+    """Return the claims with their verdicts, indexed by id, in the order of the cards.
+
+    Columns: card, section, quote, printed, unit, kind, reading, formula, low, high, verdict, off, note, corrections.
+
+    Raises:
+        Problem: a line of a table is wrong (file, line, reason).
+    """
+    results = audit(card, folder)
+    frame = pd.DataFrame(
+        [
+            {
+                "id": result.claim.id,
+                "section": result.claim.section,
+                "unit": result.claim.unit,
+                "kind": result.claim.kind,
+                "reading": result.claim.reading,
+                "formula": "; ".join(f.text for f in result.claim.formulas),
+                "off": None if result.off is None else float(result.off),
+                **result.plain(),
+            }
+            for result in results
+        ]
+    )
+    frame["corrections"] = _notes(frame["id"], folder)
+    return frame.set_index("id")
+
+
+def verdicts(folder: Path | None = None) -> pd.DataFrame:
+    """Return how many claims of each card have which verdict: cards as rows, verdicts as columns."""
+    counts = pd.Series([(r.claim.card, r.verdict) for r in audit(folder=folder)]).value_counts()
+    index = [(card, verdict) for card in "AB" for verdict in VERDICTS]
+    table = pd.DataFrame(
+        [(card, verdict, int(counts.get((card, verdict), 0))) for card, verdict in index],
+        columns=["card", "verdict", "claims"],
+    )
+    return table.pivot_table(index="card", columns="verdict", values="claims")[list(VERDICTS)].astype(int)
+
+
+def corrections(folder: Path | None = None) -> pd.DataFrame:
+    """Return the ledger of corrections, indexed by id."""
+    ledger.corrections(folder)
+    return validated("corrections", folder).set_index("id")
+
+
+def validated(resource: str, folder: Path | None = None) -> pd.DataFrame:
+    """Return a table as a frame with the descriptor's types; empty cells are missing values.
+
+    Raises:
+        Problem: a cell breaks a rule of the descriptor (file, line, reason).
+    """
+    folder = folder or tables.published_dir()
+    package = json.loads((folder / "datapackage.json").read_text(encoding="utf-8"))
+    schema = next(entry["schema"] for entry in package["resources"] if entry["name"] == resource)
+    frame = pd.read_csv(folder / f"{resource}.csv", dtype=str, keep_default_na=False, na_values=[""])
+    try:
+        checked: pd.DataFrame = from_frictionless_schema(schema).validate(frame, lazy=True)
+    except SchemaErrors as errors:
+        raise _first(errors, resource) from None
+    return checked
+
+
+def _first(errors: SchemaErrors, resource: str) -> Problem:
+    case: dict[str, Any] = errors.failure_cases.iloc[0].to_dict()
+    line = "" if pd.isna(case["index"]) else f":{int(case['index']) + 2}"
+    return Problem(f"{resource}.csv{line}: {case['column']} {case['failure_case']!r} fails {case['check']}")
+
+
+def _notes(ids: "pd.Series[str]", folder: Path | None) -> list[str]:
+    notes = ledger.notes_for(ids, folder)
+    return [" ".join(c.id for c in notes.get(name, ())) for name in ids]
