@@ -13,6 +13,7 @@ from pathlib import Path
 
 from analysis.evidence import claims as ledger
 from analysis.evidence import published, tables
+from analysis.evidence.corrections import corrections
 from analysis.evidence.printed import Printed, parse
 from analysis.evidence.tables import Line
 from analysis.records.errors import Problem
@@ -30,6 +31,18 @@ class Coverage:
     card: str
     counts: Counter[str]
     open: tuple[str, ...]
+
+    def raise_if_open(self) -> None:
+        """Stop where a number is not accounted for.
+
+        Raises:
+            Problem: how many there are, and the first with its surroundings.
+        """
+        if self.open:
+            raise Problem(
+                f"{len(self.open)} numbers of card {self.card} are not accounted for, the first in {self.open[0]!r}",
+                remedy="add a row to values.csv or claims.csv, or a reason to uncovered.csv",
+            )
 
 
 def card_text(folder: Path, card: str) -> str:
@@ -98,6 +111,18 @@ def _check_repeat(line: Line, original: Printed, of: str, data: Path | None) -> 
         raise line.problem(f"no factor of {of} is {here.text!r}")
 
 
+def check_quotes(folder: Path, data: Path | None = None) -> int:
+    """Hold every quote of a correction against the card's text and return how many there were.
+
+    Raises:
+        Problem: a quote is not in its card (file, line, reason).
+    """
+    quoted = [c for c in corrections(data).values() if c.quote]
+    for correction in quoted:
+        next(_spans(correction.line, card_text(folder, correction.card)), None)
+    return len(quoted)
+
+
 def _lines(card: str, data: Path | None) -> Iterator[tuple[Line, str]]:
     for row in published.rows(data).values():
         if row.card == card:
@@ -111,7 +136,7 @@ def _lines(card: str, data: Path | None) -> Iterator[tuple[Line, str]]:
 
 
 def _spans(line: Line, text: str) -> Iterator[tuple[int, int]]:
-    quote, printed = (" ".join(line.cells[name].split()) for name in ("quote", "printed"))
+    quote, printed = (" ".join(line.cells.get(name, "").split()) for name in ("quote", "printed"))
     places = [match.start() for match in re.finditer(re.escape(quote), text)]
     if not places:
         raise line.problem(f"the quote {quote!r} is not in card {line.cells['card']}")

@@ -1,0 +1,55 @@
+"""`specbook audit` and `specbook corrections`."""
+
+import json
+import sys
+
+import pytest
+
+from analysis.cli import main
+from analysis.evidence.audit import audit
+from analysis.evidence.corrections import corrections
+
+
+@pytest.fixture
+def specbook(monkeypatch, capsys):
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["specbook", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        captured = capsys.readouterr()
+        return ended.value.code or 0, captured.out, captured.err
+
+    return run
+
+
+def test_json_is_the_audit(specbook):
+    status, out, _ = specbook("audit", "--json")
+    assert status == 0
+    assert json.loads(out) == [result.plain() for result in audit()]
+
+
+def test_one_card(specbook):
+    _, out, _ = specbook("audit", "--json", "--card", "B")
+    assert {entry["card"] for entry in json.loads(out)} == {"B"}
+
+
+def test_the_table_counts_verdicts(specbook, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = specbook("audit")
+    assert status == 0
+    assert f"{len(audit())} statements" in out
+    assert "underdetermined" in out
+
+
+def test_texts_that_are_not_there_are_one_line(specbook, tmp_path):
+    status, _, err = specbook("audit", "--json", "--texts", str(tmp_path))
+    assert status == 1
+    assert err.count("\n") == 1
+    assert "expected the text of a card" in err
+
+
+def test_corrections_lists_the_ledger(specbook, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "250")
+    status, out, _ = specbook("corrections", "--card", "A")
+    assert status == 0
+    assert out.count("later fact") == sum(c.kind == "later fact" and c.card == "A" for c in corrections().values())
