@@ -85,3 +85,13 @@ def test_fixture_writes_a_checkpoint(specbook, tmp_path):
     status, _, err = specbook("fixture", "dsv4", str(tmp_path / "tiny-0731"))
     assert status == 1
     assert "is not empty" in err
+
+
+def test_fixture_writes_both_models(specbook, tmp_path):
+    assert specbook("fixture", "dsv4", str(tmp_path / "tiny"), "--gguf")[0] == 0
+    status, out, _ = specbook("inspect", str(tmp_path / "tiny" / "drafter.gguf"))
+    assert status == 0
+    assert "drafter: Markov head" in out
+    status, _, err = specbook("fixture", "dsv4", str(tmp_path / "large"), "--gguf", "--large")
+    assert (status, (tmp_path / "large").exists()) == (1, False)
+    assert "specbook convert" in err

@@ -27,11 +27,9 @@ from analysis.records import Problem
 from analysis.records.places import data_dir
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("dsv4") / "tiny-0731"
-    write_checkpoint(directory)
-    return directory
+@pytest.fixture
+def checkpoint(dsv4_checkpoint):
+    return dsv4_checkpoint
 
 
 def stored(checkpoint):

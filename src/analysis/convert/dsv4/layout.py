@@ -83,12 +83,11 @@ def gguf_tensors(shape: Shape, part: str) -> tuple[ConvertedSpec, ...]:
     8-bit matrices become Q8_0, the routed experts of a block three MXFP4 tensors; BF16 matrices and F32 stay, vectors
     become F32.
     """
-    prefix = "mtp." if part == "drafter" else ""
     found: dict[str, ConvertedSpec] = {}
     for tensor in checkpoint_tensors(shape):
         if tensor.name.startswith("mtp.") != (part == "drafter") or tensor.name.endswith(".scale"):
             continue
-        name = _converted_name(tensor.name.removeprefix(prefix))
+        name = converted_name(tensor.name)
         rows = tuple(reversed(tensor.shape))
         if tensor.dtype == "I8":
             found[name] = ConvertedSpec(name, (2 * rows[0], rows[1], shape.experts), "MXFP4")
@@ -244,8 +243,9 @@ OUTSIDE = {
 }
 
 
-def _converted_name(name: str) -> str:
-    match = re.match(r"(?:layers\.)?(\d+)\.(.+)", name)
+def converted_name(name: str) -> str:
+    """Return the name a tensor of a checkpoint has in GGUF; the experts of a block share one."""
+    match = re.match(r"(?:layers|mtp)\.(\d+)\.(.+)", name)
     if match is None:
         return OUTSIDE[name]
     block, rest = match.groups()
