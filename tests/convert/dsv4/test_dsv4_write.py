@@ -129,7 +129,7 @@ def test_the_successors_are_one_cycle():
 @pytest.mark.parametrize("agree", [0.0, 0.5, 0.8, 1.0])
 def test_the_drafter_knows_the_share_that_was_asked_for(agree):
     recipe = Recipe(agree=agree)
-    ordinary = list(ordinary_ids(TINY.vocabulary))
+    ordinary = ordinary_ids(TINY.vocabulary)
     right, believed = np.array(successor_table(TINY, recipe)), np.array(drafter_table(TINY, recipe))
     assert np.mean(right[ordinary] == believed[ordinary]) == pytest.approx(agree, abs=1 / len(ordinary))
 
@@ -145,7 +145,7 @@ def test_target_and_drafter_carry_their_tables(checkpoint):
             "mtp.2.markov_head.markov_w2.weight",
         )
     )
-    ordinary = list(ordinary_ids(TINY.vocabulary))
+    ordinary = ordinary_ids(TINY.vocabulary)
     assert (embed[ordinary] @ head.T).argmax(1).tolist() == np.array(successor_table(TINY, Recipe()))[ordinary].tolist()
     believed = np.array(drafter_table(TINY, Recipe()))[ordinary]
     found = (first[ordinary] @ second.T).argmax(1)
@@ -156,7 +156,7 @@ def test_a_random_checkpoint_has_no_table(tmp_path):
     write_checkpoint(tmp_path / "random", recipe=Recipe(mode="random"))
     tensors = stored(tmp_path / "random")
     embed, head = (decode_bf16(tensors[name][2], tensors[name][1]) for name in ("embed.weight", "head.weight"))
-    ordinary = list(ordinary_ids(TINY.vocabulary))
+    ordinary = ordinary_ids(TINY.vocabulary)
     agreeing = (embed[ordinary] @ head.T).argmax(1) == np.array(successor_table(TINY, Recipe()))[ordinary]
     assert np.mean(agreeing) < 0.05
 

@@ -50,9 +50,13 @@ def vocabulary(size: int) -> dict[str, int]:
     return {token: number for number, token in enumerate([*ordinary, *ADDED])}
 
 
-def ordinary_ids(size: int) -> range:
-    """Return the ids of tokens that stand for text."""
-    return range(FIRST_BYTE, len(vocabulary(size)) - len(ADDED))
+def ordinary_ids(size: int) -> list[int]:
+    """Return the ids of tokens that stand for printable ASCII text.
+
+    Other bytes are parts of characters; a server does not send text that ends inside one.
+    """
+    printable = range(FIRST_BYTE + 0x20, FIRST_BYTE + 0x7F)
+    return [*printable, *range(FIRST_BYTE + 256, len(vocabulary(size)) - len(ADDED))]
 
 
 def write_tokenizer(directory: Path, size: int) -> None:

@@ -42,8 +42,8 @@ class Recipe:
         seed: equal seeds give equal files.
         mode: `successor`, or `random` for weights without any order.
         agree: share of tokens whose successor the drafter knows.
-        margin: how far the successor stands out in the target's logits. At 1 far more than rounding can move, near 0.1
-            about as much as the rest, so that a change of rounding changes greedy output.
+        margin: how far the successor stands out in the target's logits. At 1 far more than rounding can move; near 0.1
+            little more than the rest, so that a change of rounding changes some greedy outputs.
     """
 
     seed: int = 1
@@ -86,7 +86,7 @@ def write_checkpoint(
 
 
 def successor_table(shape: Shape, recipe: Recipe) -> list[int]:
-    """Return the successor of each token id: one cycle through all ordinary tokens, into which the others lead."""
+    """Return the successor of each token id: one cycle through all printable tokens, into which the others lead."""
     generator = _generator(recipe.seed, "successors")
     ordinary = np.array(ordinary_ids(shape.vocabulary))
     order = generator.permutation(ordinary)
@@ -125,7 +125,7 @@ def _successor_tensors(shape: Shape, recipe: Recipe) -> Makers:
         return {}
     names = ["embed.weight", "head.weight"]
     names += [f"mtp.{shape.drafter_blocks - 1}.markov_head.markov_w{number}.weight" for number in (1, 2)]
-    known = list(ordinary_ids(shape.vocabulary))
+    known = ordinary_ids(shape.vocabulary)
     width = math.sqrt(shape.hidden)
 
     def noise(number: int, columns: int) -> Floats:
