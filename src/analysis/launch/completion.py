@@ -9,7 +9,7 @@ from analysis.launch.steps import Mark, Steps, derive_steps
 
 Stop = Literal["limit", "eos", "word", "unknown"]
 Prompt = str | Sequence[int]
-_NOT_IN_A_SAMPLE = ("trimmed", "blurred", "withheld")
+_NOT_IN_A_SAMPLE = ("trimmed", "replayed", "blurred", "withheld")
 
 # Everything that shapes a distribution, switched off: what is left is the temperature. A server's own defaults
 # (top_k 40, min_p 0.05 and whatever its operator set) never reach a measurement.
@@ -41,9 +41,10 @@ class Completion:
     fill ends, so it holds the sampling of the first token (microseconds) and no evaluation for it.
 
     The step columns have one entry per target evaluation after the fill (see `analysis.launch.steps`); they are
-    empty for a request that was not streamed. `trimmed` counts accepted tokens past the end of the text, `blurred`
-    evaluations that could not be told apart, `withheld` tokens at the very end that were generated but never
-    sent because they form an unfinished character; they are in `predicted_n` and not in `tokens`.
+    empty for a request that was not streamed. `trimmed` counts accepted tokens past the end of the text,
+    `replayed` evaluations that repeat accepted tokens (0 ms, no draft), `blurred` evaluations that could not be
+    told apart, `withheld` tokens at the very end that were generated but never sent because they form an
+    unfinished character; they are in `predicted_n` and not in `tokens`.
     """
 
     tokens: tuple[int, ...]
@@ -60,6 +61,7 @@ class Completion:
     accepted: tuple[int, ...]
     step_ms: tuple[float, ...]
     trimmed: int
+    replayed: int
     blurred: int
     withheld: int
     stop: Stop
@@ -206,6 +208,7 @@ def completion_of(
         accepted=steps.accepted,
         step_ms=steps.ms,
         trimmed=steps.trimmed,
+        replayed=steps.replayed,
         blurred=steps.blurred,
         withheld=int(timings["predicted_n"]) - len(tokens),
         stop=stops.get(str(final.get("stop_type")), "unknown"),

@@ -9,6 +9,10 @@ between two groups of tokens are what one evaluation drafted, had accepted, and 
 - A draft is counted when it is made, and made only to be verified, so both totals move together.
 - Text may end in the middle of what an evaluation accepted (an end-of-text token inside a draft). The server
   counts all that was accepted. The last step's `accepted` is trimmed to what was emitted; `drafted` is not.
+- A context that cannot roll back (recurrent, sliding-window) restores a checkpoint when a draft is accepted in
+  part, and evaluates the accepted tokens again: two evaluations with one difference, and one more token than an
+  evaluation emits. The first gets the whole duration, for the second is its consequence; the second is recorded
+  as an evaluation without a draft that took 0 ms, and counted in `replayed`.
 - The stream sends no token while the text ends in an unfinished character; `predicted_n` tells that tokens are
   missing. They may be the tail of one evaluation, the head of the next, or evaluations of their own that share
   one difference. The totals leave few possibilities, often one. Where they leave more, the fewest evaluations
@@ -22,6 +26,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from analysis.records import Problem
+
+Columns = tuple[list[int], list[int], list[float]]
 
 
 class Mark(NamedTuple):
@@ -38,13 +44,15 @@ class Steps:
     """The target evaluations of one request after the fill, as columns of equal length, in order.
 
     `drafted` and `accepted` are tokens, `ms` milliseconds. `trimmed` counts accepted tokens past the end of the
-    text; `blurred` the evaluations that could not be told apart for certain (see the module).
+    text, `replayed` the evaluations that repeat accepted tokens, `blurred` the evaluations that could not be told
+    apart for certain (see the module).
     """
 
     drafted: tuple[int, ...]
     accepted: tuple[int, ...]
     ms: tuple[float, ...]
     trimmed: int = 0
+    replayed: int = 0
     blurred: int = 0
 
     @property
@@ -64,6 +72,11 @@ class _Group(NamedTuple):
     ms: float
     whole: bool
 
+    @property
+    def may_replay(self) -> bool:
+        """Return whether a draft was accepted in part, so that a checkpoint may have been restored."""
+        return self.accepted < self.drafted
+
 
 def derive_steps(marks: Sequence[Mark], longest_draft: int = 0) -> Steps:
     """Derive the target evaluations of a request from the totals that came with its tokens.
@@ -75,8 +88,8 @@ def derive_steps(marks: Sequence[Mark], longest_draft: int = 0) -> Steps:
     Raises:
         Problem: the totals contradict each other, so that no honest step record exists.
     """
-    columns: tuple[list[int], list[int], list[float]] = ([], [], [])
-    trimmed = blurred = 0
+    columns: Columns = ([], [], [])
+    trimmed = replayed = blurred = 0
     end = 1  # the last token of the evaluations so far; the fill emitted token 1
     groups = _groups(marks)
     longest = max((group.drafted for group in groups if group.whole), default=0) or longest_draft
@@ -85,14 +98,18 @@ def derive_steps(marks: Sequence[Mark], longest_draft: int = 0) -> Steps:
         cut = max(0, earliest - group.last) if group is groups[-1] else 0
         chosen = _choose_end(group, end, earliest, latest, longest)
         count = chosen - end - group.accepted
-        if earliest > max(latest, group.last + cut) or (count > 1 and group.whole):
+        if earliest > max(latest, group.last + cut) or (group.whole and count > 1 + group.may_replay):
             raise _contradiction(f"{group.accepted} tokens accepted cannot have emitted these", group)
-        _share(group, count, cut, longest, columns)
+        if group.whole and count == 2:
+            _add(columns, [group.drafted, 0], [group.accepted, 0], [group.ms, 0.0])
+            replayed += 1
+        else:
+            _share(group, count, cut, longest, columns)
+            blurred += count if count > 1 or latest > earliest else 0
         trimmed += cut
-        blurred += count if count > 1 or latest > earliest else 0
         end = chosen - cut
     drafted, accepted, ms = columns
-    found = Steps(tuple(drafted), tuple(accepted), tuple(ms), trimmed, blurred)
+    found = Steps(tuple(drafted), tuple(accepted), tuple(ms), trimmed, replayed, blurred)
     _check_identity(found, marks)
     return found
 
@@ -136,7 +153,7 @@ def _latest_ends(groups: Sequence[_Group]) -> list[int]:
     found: list[int] = []
     following: _Group | None = None
     for group in reversed(groups):
-        latest = min(group.next_first - 1, group.first + group.accepted)
+        latest = min(group.next_first - 1, group.first + group.accepted + group.may_replay)
         if following is not None and len(found) > 1:
             latest = min(latest, found[-1] - following.accepted - 1)
         found.append(latest)
@@ -152,20 +169,22 @@ def _choose_end(group: _Group, end: int, earliest: int, latest: int, longest: in
     return min(latest, max(earliest, end + group.accepted + least))
 
 
-def _share(
-    group: _Group, count: int, cut: int, longest: int, columns: tuple[list[int], list[int], list[float]]
-) -> None:
+def _share(group: _Group, count: int, cut: int, longest: int, columns: Columns) -> None:
     """Append a group's evaluations; all but the last of several emitted a single, withheld token each."""
-    drafted, accepted, ms = columns
     left = group.drafted
     shares: list[int] = []
     for still in range(count - 1, 0, -1):  # from the last evaluation backwards
         share = min(left, max(longest, group.accepted if not shares else 0, -(-left // (still + 1))))
         shares.append(share)
         left -= share
-    drafted += [left, *reversed(shares)]
-    accepted += [0] * (count - 1) + [group.accepted - cut]
-    ms += [group.ms / count] * count
+    accepted = [0] * (count - 1) + [group.accepted - cut]
+    _add(columns, [left, *reversed(shares)], accepted, [group.ms / count] * count)
+
+
+def _add(columns: Columns, drafted: list[int], accepted: list[int], ms: list[float]) -> None:
+    columns[0].extend(drafted)
+    columns[1].extend(accepted)
+    columns[2].extend(ms)
 
 
 def _check_identity(found: Steps, marks: Sequence[Mark]) -> None:
