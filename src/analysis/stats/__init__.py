@@ -1,6 +1,16 @@
 """Acceptance, intervals, ratios, step cost, break-even. Arrays in, intervals out; no input or output."""
 
 from analysis.stats.acceptance import Acceptance, Rate, acceptance
+from analysis.stats.economics import (
+    BreakEven,
+    RawLeg,
+    Steps,
+    break_even,
+    break_even_acceptance,
+    break_even_length,
+    crossing,
+    decode_at,
+)
 from analysis.stats.intervals import Interval, exact_share, interval_of, mean_t
 from analysis.stats.speed import (
     StepCost,
@@ -13,15 +23,26 @@ from analysis.stats.speed import (
     step_ms,
     verdict,
 )
+from analysis.stats.stopping import Decision, Rule
 
 __all__ = [
     "Acceptance",
+    "BreakEven",
+    "Decision",
     "Interval",
     "Rate",
+    "RawLeg",
+    "Rule",
     "StepCost",
     "StepLaw",
+    "Steps",
     "Verdict",
     "acceptance",
+    "break_even",
+    "break_even_acceptance",
+    "break_even_length",
+    "crossing",
+    "decode_at",
     "decode_rate",
     "exact_share",
     "interval_of",

@@ -9,14 +9,13 @@ With A accepted of D drafted tokens in a verification step, at position k = 1..n
 If every step drafts n tokens, s_k = r_k and c_k = s_k / s_(k-1). Where drafts are cut short they part.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analysis.stats.intervals import LEVEL, SHARE, Interval, Method, Scale, interval_of
-from analysis.stats.resampling import Floats, cluster_sums
+from analysis.stats.resampling import Floats, Statistic, cluster_sums
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,10 +84,9 @@ def acceptance(
     sums = cluster_sums(who[verified], *_columns(d[verified], a[verified], n_max))
 
     def interval(numerator: int, denominator: int, scale: Scale = SHARE, offset: float = 0.0) -> Interval:
-        used = sums[sums[:, denominator] > 0]
-        return interval_of(
-            used, _ratio(numerator, denominator, offset), scale=scale, level=level, method=method, seed=seed
-        )
+        pair = sums[:, [numerator, denominator]]
+        used = pair[pair[:, 1] > 0]
+        return interval_of(used, _ratio(offset), scale=scale, level=level, method=method, seed=seed)
 
     def rate(numerator: int, denominator: int) -> Rate:
         successes, trials = sums[:, [numerator, denominator]].sum(axis=0)
@@ -127,10 +125,10 @@ def _columns(drafted: np.ndarray, accepted: np.ndarray, n_max: int) -> list[np.n
     ]
 
 
-def _ratio(numerator: int, denominator: int, offset: float) -> Callable[[Floats], Floats]:
+def _ratio(offset: float) -> Statistic:
     def statistic(sums: Floats) -> Floats:
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.asarray(offset + sums[..., numerator] / sums[..., denominator])
+            return np.asarray(offset + sums[..., 0] / sums[..., 1])
 
     return statistic
 
