@@ -7,6 +7,7 @@ import pytest
 
 from analysis.cli import main
 from analysis.evidence.audit import audit
+from analysis.evidence.consistency import check_all
 from analysis.evidence.corrections import corrections
 
 
@@ -53,3 +54,12 @@ def test_corrections_lists_the_ledger(specbook, monkeypatch):
     status, out, _ = specbook("corrections", "--card", "A")
     assert status == 0
     assert out.count("later fact") == sum(c.kind == "later fact" and c.card == "A" for c in corrections().values())
+
+
+def test_checks_are_listed(specbook, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    status, out, _ = specbook("audit", "--checks", "--card", "B")
+    assert status == 0
+    assert out.count("accepted_per_position") == sum(
+        found.check == "accepted_per_position" and found.card == "B" for found in check_all()
+    )

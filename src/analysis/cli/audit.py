@@ -14,6 +14,7 @@ from analysis.cli.show import console, harmless
 from analysis.evidence.audit import VERDICTS, Audited
 from analysis.evidence.audit import audit as audit_cards
 from analysis.evidence.completeness import check_quotes, check_repeats, coverage
+from analysis.evidence.consistency import Finding, check_all
 
 STYLES = {"reproduces": "green", "rounding": "cyan", "fails": "red", "underdetermined": "yellow"}
 
@@ -29,12 +30,16 @@ class Card(StrEnum):
 def audit(
     card: Annotated[Card | None, typer.Option(help="Only this card.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
+    checks: Annotated[bool, typer.Option("--checks", help="Print the consistency checks instead.")] = False,
     texts: Annotated[
         Path | None, typer.Option(help="Folder with card-a.txt and card-b.txt: also check quotes and completeness.")
     ] = None,
 ) -> None:
     """Recompute every derived statement of the published cards from the values that they print."""
     chosen = None if card is None else card.value
+    if checks:
+        _print_findings([found for found in check_all() if chosen in (None, found.card)])
+        return
     results = audit_cards(chosen)
     if as_json:
         print(json.dumps([result.plain() for result in results], ensure_ascii=False, indent=1))
@@ -54,6 +59,15 @@ def _print_table(results: list[Audited]) -> None:
     counts = Counter(result.verdict for result in results)
     console.print(f"{len(results)} statements: " + ", ".join(f"{counts[v]} {v}" for v in VERDICTS))
     console.print("low and high bound the recomputed number; for a word, the margin by which it holds.")
+
+
+def _print_findings(findings: list[Finding]) -> None:
+    table = Table("check", "card", "outcome", "subject", "what was found", "what would settle it", box=None)
+    for found in findings:
+        outcome = f"[{STYLES.get(found.outcome, 'green')}]{found.outcome}[/]"
+        texts = (harmless(text, 400) for text in (found.subject, found.note, found.ask))
+        table.add_row(found.check, found.card, outcome, *texts)
+    console.print(table)
 
 
 def _check_texts(texts: Path, card: str | None, *, quiet: bool) -> None:

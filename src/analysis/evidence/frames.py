@@ -11,9 +11,13 @@ import pandas as pd
 from pandera.errors import SchemaErrors
 from pandera.io.pandas_io import from_frictionless_schema
 
+from analysis.evidence import cells, consistency, published, tables
 from analysis.evidence import corrections as ledger
-from analysis.evidence import published, tables
 from analysis.evidence.audit import VERDICTS, audit
+from analysis.evidence.consistency.lengths import conditional
+from analysis.evidence.consistency.steps import step_points
+from analysis.evidence.formula import break_even
+from analysis.evidence.interval import Interval
 from analysis.records.errors import Problem
 
 
@@ -74,6 +78,93 @@ def verdicts(folder: Path | None = None) -> pd.DataFrame:
         columns=["card", "verdict", "claims"],
     )
     return table.pivot_table(index="card", columns="verdict", values="claims")[list(VERDICTS)].astype(int)
+
+
+def findings() -> pd.DataFrame:
+    """Return what the consistency checks find, check by check.
+
+    Columns: check, why (the check's reason), card, outcome, subject, low, high, unit, rows, note, ask.
+    """
+    why = {check.__name__: (check.__doc__ or "").partition("\n")[0] for check in consistency.CHECKS}
+    return pd.DataFrame(
+        [
+            {
+                "check": found.check,
+                "why": why[found.check],
+                "card": found.card,
+                "outcome": found.outcome,
+                "subject": found.subject,
+                "low": found.low,
+                "high": found.high,
+                "unit": found.unit,
+                "rows": " ".join(found.rows),
+                "note": found.note,
+                "ask": found.ask,
+            }
+            for found in consistency.check_all()
+        ]
+    )
+
+
+def drafted() -> pd.DataFrame:
+    """Return every drafted decode rate with what belongs to it, indexed by the rate's id.
+
+    Columns card, build, depth_tokens, regime, n and n_from (where n was taken from) and, each with `_low` and
+    `_high`: decode and raw (tokens/s), length (tokens), step (ms), raw_steps, gain (%), conditional (the constant
+    conditional acceptance that would explain the cell). Missing where the card does not say.
+    """
+    return pd.DataFrame([_drafted(cell) for cell in cells.drafted(published.rows())]).set_index("id")
+
+
+def _drafted(cell: cells.Drafted) -> dict[str, Any]:
+    row = cell.row
+    numbers: dict[str, Interval | None] = {
+        "decode": row.printed.interval,
+        "raw": None if cell.raw is None else cell.raw.printed.interval,
+        "length": cell.length,
+        "step": cell.step,
+        "raw_steps": cell.raw_steps,
+        "gain": cell.gain,
+        "conditional": None if cell.length is None or cell.n is None else conditional(cell),
+    }
+    named = {
+        "id": row.id,
+        "card": row.card,
+        "build": row.factors.get("build"),
+        "depth_tokens": published.depth_tokens(row),
+        "regime": row.factors.get("regime"),
+        "acceptance": None if cell.acceptance is None else cell.acceptance.id,
+        "raw_id": None if cell.raw is None else cell.raw.id,
+        "n": cell.n,
+        "n_from": cell.n_from,
+        "length_from": cell.length_from,
+    }
+    return named | {f"{name}{end}": bound for name, value in numbers.items() for end, bound in _bounds(value)}
+
+
+def _bounds(value: Interval | None) -> list[tuple[str, float | None]]:
+    if value is None:
+        return [("", None), ("_low", None), ("_high", None)]
+    return [("", float(value.centre)), ("_low", float(value.low)), ("_high", float(value.high))]
+
+
+def break_even_grid() -> pd.DataFrame:
+    """Return card A's break-even acceptance for each printed step and either end of its raw rate.
+
+    Columns: step (id), step_ms, raw (tokens/s), acceptance, acceptance_low, acceptance_high: what the printed digits
+    give and what their rounding allows. The card's envelope runs from the least to the greatest.
+    """
+    rows = published.rows()
+    raw, n = rows["a_raw176"].printed, rows["a_n_max_176k"].printed.interval
+    steps = [(name, duration) for _, duration, name in step_points(rows, "A")]
+    steps.append(("a_step_range", rows["a_step_range"].printed.last))
+    grid = []
+    for name, duration in steps:
+        for rate in (raw.first, raw.last):
+            acceptance = break_even(rate, duration, n)
+            bounds = {f"acceptance{end}": bound for end, bound in _bounds(acceptance)}
+            grid.append({"step": name, "step_ms": float(duration.centre), "raw": float(rate.centre), **bounds})
+    return pd.DataFrame(grid)
 
 
 def corrections(folder: Path | None = None) -> pd.DataFrame:
