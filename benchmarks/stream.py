@@ -1,15 +1,12 @@
 """Decode rate of the streamed, per-step measurement over that of plain requests: one server, interleaved."""
 
-from pathlib import Path
-
-import numpy as np
 import psutil
+
 from analysis.convert.fetch import fetch
 from analysis.convert.pairs import load_pair
+from analysis.launch import Server, ServerConfig, resolve_engine
 from analysis.measure.corpus import Corpus
 from analysis.measure.prompts import build_prompts
-
-from analysis.launch import Server, ServerConfig, resolve_engine
 from analysis.stats import speed_ratio
 
 PAIRS = 24
@@ -19,9 +16,7 @@ N_PREDICT = 192
 def measure(pair_name: str = "smollm2-raw") -> list[dict[str, str]]:
     """Return the ratio of decode rates, streamed over plain, with its interval over prompts."""
     pair = load_pair(pair_name)
-    config = ServerConfig(
-        model=Path(fetch(pair.target)), context=pair.context, threads=psutil.cpu_count(logical=False) or 1
-    )
+    config = ServerConfig(model=fetch(pair.target), context=pair.context, threads=psutil.cpu_count(logical=False) or 1)
     plain_rate, streamed_rate = [], []
     with Server(resolve_engine(), config) as server:
         prompts = build_prompts(
@@ -37,11 +32,11 @@ def measure(pair_name: str = "smollm2-raw") -> list[dict[str, str]]:
             for request, rates in arms if number % 2 else reversed(arms):
                 # a prompt repeated in one life is safe here: the cache is off and nothing drafts
                 done = request(
-                    prompt.tokens_by_depth[256], n_predict=N_PREDICT, temperature=0.0, seed=number, cache_prompt=False
+                    prompt.tokens(256), n_predict=N_PREDICT, temperature=0.0, seed=number, cache_prompt=False
                 )
                 if number:  # the first pair warms up
-                    rates.append(done.predicted_n / done.predicted_ms)
-    ratio = speed_ratio(np.array(plain_rate), np.array(streamed_rate))
+                    rates.append(done.decode_per_s)
+    ratio = speed_ratio(plain_rate, streamed_rate, range(len(plain_rate)))
     return [
         {
             "quantity": "streamed over plain decode rate",

@@ -45,8 +45,10 @@ class Life:
     def __enter__(self) -> Self:
         """Start the server and wait until it answers."""
         self._started = now()
-        self._host_before = read_host_state(None)
         self._server.__enter__()
+        # After loading: the page faults of reading a model are no sign of trouble, those of decoding are.
+        self._host_before = read_host_state(self._server.pid)
+        self._baseline = self.client.metrics()
         return self
 
     def __exit__(
@@ -77,7 +79,7 @@ class Life:
         Raises:
             Problem: the server died or answered nonsense, or the stream contradicts itself.
         """
-        tokens = prompt.tokens_by_depth[cell.depth]
+        tokens = prompt.tokens(cell.depth)
         started = now()
         request = request_seed(cell, prompt.id, seed)
         completion = self.client.complete(
@@ -98,7 +100,14 @@ class Life:
             leg_order=order,
             seed=request,
             started=started,
-            label=label(prompt.regime, prompt.stub, completion, prompt.original),
+            label=label(
+                prompt.regime,
+                prompt.stub,
+                completion.text,
+                prompt.original,
+                tokens=completion.tokens,
+                ends_with_eos=completion.stop == "eos",
+            ),
             **completion.measured(),
         )
 
@@ -123,7 +132,8 @@ class Life:
     def _count(self, completion: Completion) -> None:
         self._stream.add(completion)
         # Read after every request: should the next one be cut off, the last reading still matches the stream.
-        self._metrics = self.client.metrics()
+        read = self.client.metrics()
+        self._metrics = _since(self._baseline, read) if self._baseline and read else None
 
 
 class StreamCounters:
@@ -156,6 +166,17 @@ class StreamCounters:
             accepted_tokens=self._accepted,
             accepted_per_pos=tuple(int(n) for n in self._per_position),
         )
+
+
+def _since(before: Counters, after: Counters) -> Counters:
+    """Return what was counted between two readings: somebody else's server has a past."""
+    padded = before.accepted_per_pos + (0,) * (len(after.accepted_per_pos) - len(before.accepted_per_pos))
+    return Counters(
+        drafts=after.drafts - before.drafts,
+        draft_tokens=after.draft_tokens - before.draft_tokens,
+        accepted_tokens=after.accepted_tokens - before.accepted_tokens,
+        accepted_per_pos=tuple(a - b for a, b in zip(after.accepted_per_pos, padded, strict=False)),
+    )
 
 
 def check_counters(stream: Counters, metrics: Counters | None, server: str) -> None:

@@ -5,18 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from analysis.convert.fetch import fetch
-from analysis.convert.pairs import load_pair
 from analysis.gates import Evidence, Finding, check_all, publishable
 from analysis.launch import ServerConfig, read_host_state, read_machine, resolve_engine
-from analysis.measure.corpus import Corpus
+from analysis.measure.access import ServerAccess, corpus_of
 from analysis.measure.grid import Setting, measure_grid
 from analysis.measure.life import now
 from analysis.measure.plan import DRAFTED, RAW, Grid, LegPlan, check_context, load_grid, raw_leg
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
-from analysis.records import Cell, Pair, Problem, Run, Sample, ServerLife
+from analysis.measure.serving import Serving, serving_as_published, serving_of
+from analysis.records import Cell, Pair, Run, Sample, ServerLife
 from analysis.records.places import local_dir
 from analysis.records.store import RunDir, find_run
 
@@ -55,31 +53,11 @@ def open_study(name: str) -> Study:
     return _study(find_run(name))
 
 
-@dataclass(frozen=True)
-class ServerAccess:
-    """A server that somebody else runs: its address, and the file that holds its key."""
-
-    url: str = ""
-    api_key_file: str = ""
-
-    def key(self) -> str:
-        """Return the key, or an empty string where none is needed.
-
-        Raises:
-            Problem: the file cannot be read.
-        """
-        if not self.api_key_file:
-            return ""
-        try:
-            return Path(self.api_key_file).read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise Problem(f"the API key file {self.api_key_file} cannot be read: {error.strerror}") from None
-
-
 def measure_study(
     pair: str,
     *,
     profile: str = "quick",
+    serving: str = "",
     size: Mapping[str, object] | None = None,
     corpus: str = "",
     server: ServerAccess | None = None,
@@ -91,6 +69,7 @@ def measure_study(
     Args:
         pair: a name from `data/pairs` or the path of a TOML file.
         profile: a name from `data/grids`.
+        serving: a name from `data/profiles`: serve, and prompt, as that published row was; it names its own pair.
         size: fields of `Grid` to change; None as a value keeps the profile's.
         corpus: a directory with the text to prompt with; empty takes Python's standard library.
         server: a server somebody else runs; it is then the only leg.
@@ -100,15 +79,16 @@ def measure_study(
     Raises:
         Problem: something outside is not as it must be; the message says what to do.
     """
-    grid = load_grid(profile, **dict(size or {}))
-    definition = load_pair(pair)
-    check_context(grid, definition.context)
-    text = Corpus.from_directory(Path(corpus)) if corpus else Corpus.standard_library()
+    served = serving_as_published(serving) if serving else serving_of(pair)
+    grid = load_grid(profile, **(dict(served.size) | dict(size or {})))
+    check_context(grid, served.pair.context)
     access = server or ServerAccess()
     found = resolve_engine(access.url or None, api_key=access.key())
-    setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=text, api_key=access.key())
-    legs, files = ([_attached_leg(definition)], ()) if access.url else _legs(definition, raw=raw)
-    plan = Plan(definition, profile, tuple(legs), grid, setting)
+    setting = Setting(
+        machine=read_machine(), engine=found.engine, found=found, corpus=corpus_of(corpus), api_key=access.key()
+    )
+    legs, files = ([_attached_leg(served.pair)], ()) if access.url else _legs(served, raw=raw)
+    plan = Plan(served.pair, serving or profile, tuple(legs), grid, setting)
     directory = _open_run(plan, files, remeasure=remeasure)
     _measure(directory, plan)
     return _study(directory)
@@ -155,26 +135,16 @@ def _measure(directory: RunDir, plan: Plan) -> None:
             writer.update(ended=now(), host_after=read_host_state(None))
 
 
-def _legs(pair: Pair, *, raw: bool) -> tuple[list[LegPlan], tuple[Path, ...]]:
+def _legs(served: Serving, *, raw: bool) -> tuple[list[LegPlan], tuple[Path, ...]]:
+    pair = served.pair
     target = fetch(pair.target)
     drafter = fetch(pair.drafter) if pair.drafter else None
     files = tuple(path for path in (target, drafter) if path)
     hashes = {file: record.sha256 for file, record in zip(files, file_hashes(files), strict=True)}
-    config = ServerConfig(
-        model=target,
-        drafter=drafter,
-        spec_type=pair.spec_type,
-        n_max=pair.n_max,
-        n_min=pair.n_min,
-        p_min=pair.p_min,
-        context=pair.context,
-        threads=psutil.cpu_count(logical=False) or 1,
-        extra_args=pair.extra_args,
-    )
     plan = LegPlan(
         leg=DRAFTED,
         pair=pair,
-        config=config,
+        config=served.config(target, drafter),
         target_sha256=hashes[target],
         drafter_sha256=hashes[drafter] if drafter else "",
     )

@@ -7,7 +7,7 @@ lengths tokens, moments ISO 8601 in UTC, unless a field says otherwise.
 import hashlib
 import json
 from dataclasses import fields
-from typing import Annotated, Any, Literal, Self, TypeVar, dataclass_transform, get_args
+from typing import Annotated, Any, Literal, Self, TypeVar, cast, dataclass_transform, get_args
 
 from pydantic import ConfigDict, Field, TypeAdapter
 from pydantic.dataclasses import dataclass as pydantic_dataclass
@@ -51,7 +51,8 @@ T = TypeVar("T")
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def record(cls: type[T]) -> type[T]:
     """Make a class a frozen dataclass that validates its fields and refuses unknown ones."""
-    return pydantic_dataclass(cls, frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+    made = pydantic_dataclass(cls, frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
+    return cast("type[T]", made)
 
 
 @record

@@ -1,0 +1,9 @@
+"""What each chapter shows: one module a chapter, whose function a notebook calls for a page of tables and charts."""
+
+from analysis.publish.chapters.acceptance import acceptance
+from analysis.publish.chapters.depth import depth_regime
+from analysis.publish.chapters.economics import economics
+from analysis.publish.chapters.files import files
+from analysis.publish.chapters.launching import launch
+
+__all__ = ["acceptance", "depth_regime", "economics", "files", "launch"]

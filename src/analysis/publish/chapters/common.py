@@ -1,0 +1,89 @@
+"""What the measured chapters share: the run they show, and the box that says where its numbers come from."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from analysis.gates import Finding
+from analysis.measure.access import ServerAccess
+from analysis.measure.plan import Grid, load_grid
+from analysis.measure.study import Study, measure_study, open_study
+from analysis.publish.formats import format_interval
+from analysis.publish.tables import Markdown, escape_text
+
+SIZES = tuple(field.name for field in fields(Grid))
+
+
+def study_of(parameters: Mapping[str, object]) -> Study:
+    """Return the study that a chapter's parameters ask for: a recorded run, or a measurement.
+
+    Raises:
+        Problem: see `measure_study` and `open_study`.
+    """
+    run = str(parameters.get("run") or "")
+    if run:
+        return open_study(run)
+    size = {name: parameters[name] for name in SIZES if parameters.get(name) is not None}
+    depth = parameters.get("depth")
+    profile = str(parameters["profile"])
+    if "depth" in parameters:
+        size["depths"] = [depth or load_grid(profile).depths[0]]
+    return measure_study(
+        str(parameters["pair"]),
+        profile=profile,
+        serving=str(parameters.get("serving") or ""),
+        size=size,
+        corpus=str(parameters.get("corpus") or ""),
+        server=ServerAccess(str(parameters.get("server_url") or ""), str(parameters.get("api_key_file") or "")),
+        remeasure=bool(parameters.get("remeasure")),
+    )
+
+
+def provenance(study: Study, chapter: str) -> Markdown:
+    """Return the box that lets a reader follow a page's numbers back and make them again."""
+    run = study.run
+    kept = len(study.publishable)
+    dirty = ", with uncommitted changes" if run.dirty else ""
+    rows = [
+        ("run", f"`{run.id}`, {len(study.samples)} samples, {kept} of them in the numbers above"),
+        ("machine", f"{run.machine.cpu}, {run.machine.cores} cores, {run.machine.memory / 2**30:.0f} GiB"),
+        ("engine", f"llama-server {run.engine.version}, commit {run.engine.commit or 'unknown'}, {run.engine.backend}"),
+        ("text", f"{run.corpus} (SHA-256 {run.corpus_sha256[:16]})"),
+        (
+            "measured",
+            f"{run.created} to {run.ended or 'not finished'}, at commit {run.commit[:12] or 'unknown'}{dirty}",
+        ),
+    ]
+    lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
+    command = f"papermill notebooks/{chapter}.ipynb out.ipynb {_parameters(study)}".rstrip()
+    body = "\n".join(lines)
+    return Markdown(
+        f"````{{admonition}} Where these numbers come from\n:class: provenance\n{body}\n"
+        f"To measure them again:\n```console\n$ {command}\n```\n````"
+    )
+
+
+def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
+    """Return a row of estimates as text: estimate, interval, number of prompts, or the refusal."""
+    return format_interval(row["estimate"], row["low"], row["high"], row["n"], digits=digits, refused=row["refused"])
+
+
+def refusals(study: Study, level: str) -> list[Finding]:
+    """Return the findings of one level."""
+    return [finding for finding in study.findings if finding.level == level]
+
+
+def _with_code(value: str) -> str:
+    first, rest = value.split(",", 1)
+    return f"{first},{escape_text(rest)}"
+
+
+def _parameters(study: Study) -> str:
+    cells = study.run.cells
+    pair = cells[0].pair if cells else Path(study.run.id).name
+    parts = ["-p", "pair", pair]
+    if study.run.profile and study.run.profile != "quick":
+        parts += ["-p", "profile", study.run.profile]
+    return shlex.join(parts)

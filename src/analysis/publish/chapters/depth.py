@@ -1,0 +1,149 @@
+"""Chapter 04: one quantity after the other by depth and kind of text."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis.measure.estimate import depth_frame, depth_points
+from analysis.measure.study import Study
+from analysis.publish import charts
+from analysis.publish.chapters.common import in_words, provenance, refusals, study_of
+from analysis.publish.chart import Chart
+from analysis.publish.tables import Markdown, interval_table, table
+
+MIB = 2**20
+NOT_DRAFTED = "Nothing drafts in this pair."
+
+
+@dataclass(frozen=True)
+class DepthPage:
+    """The tables and charts of the chapter."""
+
+    study: Study
+
+    def sentence(self) -> Markdown:
+        """Return, in words, what depth does to the mean accepted length of each regime."""
+        frame = depth_frame(self.study, "mean accepted length")
+        if frame.empty:
+            return Markdown(NOT_DRAFTED)
+        shallow, deep = frame["depth"].min(), frame["depth"].max()
+        words = []
+        for regime in dict.fromkeys(frame["regime"]):
+            rows = frame[frame["regime"] == regime].set_index("depth")
+            ends = [
+                in_words(rows.loc[depth].to_dict()) for depth in dict.fromkeys((shallow, deep)) if depth in rows.index
+            ]
+            words.append(f"{regime} {' and '.join(ends)}")
+        depths = f"depth {shallow}" if shallow == deep else f"depths {shallow} and {deep}"
+        return Markdown(
+            f"Mean accepted length at {depths}, in tokens a verification step, the bonus token included: "
+            f"{'; '.join(words)}."
+        )
+
+    def length_chart(self) -> Chart | Markdown:
+        """Return the mean accepted length against depth."""
+        frame = depth_frame(self.study, "mean accepted length")
+        if frame.empty or (frame["refused"] != "").all():
+            return Markdown("No cell may be shown; the tables below say why.")
+        return charts.depth_by_regime(
+            frame,
+            name="mean-accepted-length",
+            quantity="mean accepted length (tokens)",
+            points=depth_points(self.study, "mean accepted length"),
+        )
+
+    def length_table(self) -> Markdown:
+        """Return the mean accepted length by depth and regime."""
+        return self._table("mean accepted length", "Mean accepted length (tokens)", "length-by-depth")
+
+    def aggregate_table(self) -> Markdown:
+        """Return accepted over drafted tokens by depth and regime."""
+        return self._table("acceptance", "Accepted over drafted tokens", "aggregate-by-depth")
+
+    def rate_table(self) -> Markdown:
+        """Return the decode rates of both legs by depth and regime."""
+        frames = []
+        for leg, quantity in (("drafted", "decode rate"), ("raw", "raw decode rate")):
+            frame = depth_frame(self.study, quantity)
+            if len(frame):
+                frames.append(frame.assign(row=[f"{depth}, {leg}" for depth in frame["depth"]]))
+        if not frames:
+            return Markdown("No decode rate was measured.")
+        both = pd.concat(frames).sort_values("depth", kind="stable")
+        caption = f"Decode rate (tokens/s) by depth and leg, on {self.study.run.machine.cpu}"
+        return interval_table(both, caption, "rate-by-depth", rows="row", digits=1)
+
+    def fill_table(self) -> Markdown:
+        """Return fill rate and time to first token of both legs, regimes together."""
+        rows = []
+        for leg, prefix in (("raw", "raw "), ("drafted", "")):
+            fill, first = (depth_points(self.study, prefix + quantity) for quantity in ("fill", "ttft"))
+            for depth in sorted(set(fill["depth"])):
+                rows.append(
+                    {
+                        "depth": depth,
+                        "leg": leg,
+                        "samples": int((fill["depth"] == depth).sum()),
+                        "fill (tokens/s, median)": float(fill.loc[fill["depth"] == depth, "value"].median()),
+                        "first token (ms, median)": float(first.loc[first["depth"] == depth, "value"].median()),
+                    }
+                )
+        if not rows:
+            return Markdown("No fill was measured.")
+        frame = pd.DataFrame(rows).sort_values(["depth", "leg"], ascending=[True, False])
+        caption = "Evaluating the text that is new to the cache, and waiting for the first token"
+        return table(frame, caption, "fill-by-depth", digits=0)
+
+    def memory_table(self) -> Markdown:
+        """Return the resident memory of each server that was measured."""
+        rows = [
+            {
+                "server": life.id,
+                "loaded (MiB)": life.memory_loaded / MIB if life.memory_loaded else None,
+                "highest (MiB)": life.memory_peak / MIB if life.memory_peak else None,
+                "counters": "agree"
+                if life.metrics == life.stream
+                else "not checked"
+                if life.metrics is None
+                else "disagree",
+            }
+            for life in self.study.lives
+        ]
+        if not rows:
+            return Markdown("No server's life was recorded.")
+        return table(
+            pd.DataFrame(rows), "Memory of the servers, and their counters beside the stream's", "memory", digits=0
+        )
+
+    def refused_table(self) -> Markdown:
+        """Return what gates refused or warned about, counted by reason."""
+        found = refusals(self.study, "refuse") + refusals(self.study, "warn")
+        if not found:
+            return Markdown("Nothing was refused, and no gate warned.")
+        frame = pd.DataFrame(
+            {"gate": f.gate, "level": f.level, "saw": f.saw, "expected": f.expected, "times": 1} for f in found
+        )
+        counted = frame.groupby(["gate", "level", "expected"], as_index=False, sort=False).agg(
+            saw=("saw", "first"), times=("times", "sum")
+        )
+        headings = {"gate": "gate", "level": "level", "times": "times", "saw": "saw (first)", "expected": "expected"}
+        return table(counted, "What the gates say of this run", "refused", columns=headings)
+
+    def provenance(self) -> Markdown:
+        """Return where the numbers come from."""
+        return provenance(self.study, "04_depth_regime")
+
+    def _table(self, quantity: str, caption: str, name: str) -> Markdown:
+        frame = depth_frame(self.study, quantity)
+        if frame.empty:
+            return Markdown(NOT_DRAFTED)
+        return interval_table(frame, f"{caption} by depth and regime; 95 %, over prompts", name)
+
+
+def depth_regime(**parameters: object) -> DepthPage:
+    """Measure, or open, what the chapter shows; the parameters are the notebook's.
+
+    Raises:
+        Problem: see `measure_study`.
+    """
+    return DepthPage(study_of(parameters))

@@ -1,0 +1,144 @@
+"""Chapter 05: does it pay here, what a step costs, and where it would begin to pay."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from analysis.measure.economics import break_even_frame, drafted_rate_frame, rate_curve
+from analysis.measure.estimate import depth_frame, ratio_frame, step_frame
+from analysis.measure.study import Study
+from analysis.publish import charts
+from analysis.publish.chapters.common import in_words, provenance, study_of
+from analysis.publish.chart import Chart
+from analysis.publish.frames import interval_texts
+from analysis.publish.tables import Markdown, table
+
+NOTHING_TO_COMPARE = "There is no pair of legs to compare: this run holds only one of raw and drafted."
+
+
+@dataclass(frozen=True)
+class EconomicsPage:
+    """The tables and charts of the chapter."""
+
+    study: Study
+    ratios: pd.DataFrame
+
+    @property
+    def machine(self) -> str:
+        """Return what the numbers were measured on."""
+        return self.study.run.machine.cpu
+
+    def sentence(self) -> Markdown:
+        """Return the verdict in words: counts first, then the extremes."""
+        shown = self._shown()
+        if shown.empty:
+            return Markdown(NOTHING_TO_COMPARE)
+        counts = shown["verdict"].value_counts()
+        words = ", ".join(f"**{name}** in {counts.get(name, 0)}" for name in ("pays", "undecided", "loses"))
+        ordered = shown.sort_values("estimate").to_dict("records")
+        ends = " and ".join(
+            f"{in_words(row)} for {row['regime']} at depth {row['depth']}" for row in (ordered[0], ordered[-1])
+        )
+        return Markdown(
+            f"On {self.machine}, of {len(shown)} cells, drafting {words}. "
+            f"The speed ratio of drafted to raw decoding lies between {ends}."
+        )
+
+    def ratio_chart(self) -> Chart | Markdown:
+        """Return the speed ratio of every cell."""
+        if self._shown().empty:
+            return Markdown(NOTHING_TO_COMPARE)
+        return charts.decode_vs_raw(self.ratios, name="ratio", machine=self.machine)
+
+    def ratio_table(self) -> Markdown:
+        """Return the speed ratio and the verdict of every cell."""
+        if self.ratios.empty:
+            return Markdown(NOTHING_TO_COMPARE)
+        frame = self.ratios.assign(
+            ratio=interval_texts(self.ratios),
+            verdict=np.where(self.ratios["refused"] == "", self.ratios["verdict"], "none"),
+            equal=[f"{e} of {p}" for e, p in zip(self.ratios["equal_text"], self.ratios["pairs"], strict=True)],
+        )
+        headings = {
+            "regime": "regime",
+            "depth": "depth",
+            "ratio": "drafted / raw",
+            "verdict": "verdict",
+            "equal": "prompts with equal text",
+        }
+        return table(frame, f"Does it pay on {self.machine}? Paired by prompt, 95 %", "verdicts", columns=headings)
+
+    def step_chart(self) -> Chart | Markdown:
+        """Return the duration of a step against the tokens it accepted."""
+        frame = step_frame(self.study)
+        drafted = frame[frame["kind"] == "drafted"] if len(frame) else frame
+        if drafted.empty:
+            return Markdown("No step had a draft to verify.")
+        return charts.step_cost(drafted, name="step-cost", machine=self.machine)
+
+    def step_table(self) -> Markdown:
+        """Return the duration of a step by accepted tokens, beside evaluations without a draft."""
+        frame = step_frame(self.study)
+        if frame.empty:
+            return Markdown("No step was measured.")
+        frame = frame.assign(ms=interval_texts(frame, digits=1))
+        headings = {
+            "depth": "depth",
+            "kind": "evaluation",
+            "accepted": "accepted tokens",
+            "steps": "steps",
+            "ms": "milliseconds (n = prompts)",
+        }
+        return table(frame, f"Duration of a target evaluation on {self.machine}", "step-cost", columns=headings)
+
+    def break_even_chart(self) -> Chart | Markdown:
+        """Return the decode rate of drafted steps against mean accepted length, at the shallowest depth."""
+        even = break_even_frame(self.study)
+        if even.empty or even.iloc[0]["refused"]:
+            return Markdown(NOTHING_TO_COMPARE)
+        depth = int(even.iloc[0]["depth"])
+        measured = drafted_rate_frame(self.study)
+        raw = depth_frame(self.study, "raw decode rate")
+        pooled = even[even["depth"] == depth]
+        return charts.break_even(
+            measured[measured["depth"] == depth],
+            rate_curve(self.study, depth),
+            pooled.assign(estimate=pooled["raw"], low=np.nan, high=np.nan, n=int(raw["n"].sum())),
+            pooled,
+            name="break-even",
+            machine=self.machine,
+            title=f"Where a drafted step begins to pay, depth {depth}",
+        )
+
+    def break_even_table(self) -> Markdown:
+        """Return raw rate, step cost, break-even and measured length by depth."""
+        frame = break_even_frame(self.study)
+        if frame.empty:
+            return Markdown(NOTHING_TO_COMPARE)
+        frame = frame.assign(break_even=interval_texts(frame))
+        headings = {
+            "depth": "depth",
+            "raw": "raw decode rate (tokens/s)",
+            "step": "drafted step (ms)",
+            "break_even": "break-even (mean accepted length)",
+            "length": "measured (mean accepted length)",
+        }
+        return table(frame, f"Break-even on {self.machine}, regimes together", "break-even", columns=headings, digits=1)
+
+    def provenance(self) -> Markdown:
+        """Return where the numbers come from."""
+        return provenance(self.study, "05_economics")
+
+    def _shown(self) -> pd.DataFrame:
+        return self.ratios[self.ratios["refused"] == ""] if len(self.ratios) else self.ratios
+
+
+def economics(**parameters: object) -> EconomicsPage:
+    """Measure, or open, what the chapter shows; the parameters are the notebook's.
+
+    Raises:
+        Problem: see `measure_study`.
+    """
+    study = study_of(parameters)
+    return EconomicsPage(study, ratio_frame(study))

@@ -1,0 +1,42 @@
+import pytest
+
+from analysis.measure.life import StreamCounters, check_counters
+from analysis.records import Counters, Problem
+from factories import make_life
+
+
+class Completion:
+    """What a stream adds up from: three steps, the last one trimmed by one token."""
+
+    drafted = (4, 0, 3)
+    accepted = (2, 0, 2)
+    trimmed = 1
+    draft_n = 7
+    draft_n_accepted = 5
+
+
+def test_the_stream_is_added_up_as_the_server_counts():
+    counters = StreamCounters()
+    counters.add(Completion())
+    counters.add(Completion())
+    assert counters.counters() == Counters(drafts=4, draft_tokens=14, accepted_tokens=10, accepted_per_pos=(4, 4, 2, 0))
+
+
+def test_equal_counters_pass_whatever_their_length():
+    stream = Counters(drafts=2, draft_tokens=6, accepted_tokens=3, accepted_per_pos=(2, 1, 0))
+    check_counters(stream, Counters(drafts=2, draft_tokens=6, accepted_tokens=3, accepted_per_pos=(2, 1)), "s")
+    check_counters(stream, None, "s")
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ({"drafts": 3}, "drafts = 2, /metrics says 3"),
+        ({"accepted_tokens": 4}, "accepted_tokens = 3, /metrics says 4"),
+        ({"accepted_per_pos": (2, 2)}, r"accepted_per_pos = \(2, 1\), /metrics says \(2, 2\)"),
+    ],
+)
+def test_counters_that_disagree_stop_the_run(fault, said):
+    fields = {"drafts": 2, "draft_tokens": 6, "accepted_tokens": 3, "accepted_per_pos": (2, 1)}
+    with pytest.raises(Problem, match=said):
+        check_counters(Counters(**fields), Counters(**(fields | fault)), make_life().id)
