@@ -28,4 +28,4 @@ def main() -> None:
 
 
 # Each command registers itself on `app`.
-from analysis.cli import audit, corrections, fetch, fixture, gates, inspect, pairs, runs  # noqa: E402, F401 - they need `app`
+from analysis.cli import audit, corrections, doctor, fetch, fixture, gates, inspect, pairs, runs  # noqa: E402, F401 - they need `app`

@@ -3,8 +3,10 @@
 from analysis.launch.client import Client, Timeouts
 from analysis.launch.completion import Completion
 from analysis.launch.config import ServerConfig, server_argv
-from analysis.launch.engine import FoundEngine, resolve_engine, tool
+from analysis.launch.doctor import Report, examine
+from analysis.launch.engine import FoundEngine, read_key, resolve_engine, tool
 from analysis.launch.errors import ServerDied, ServerFailed, TokensLost
+from analysis.launch.finding import Finding
 from analysis.launch.host import read_host_state, read_machine
 from analysis.launch.server import AnyServer, AttachedServer, Memory, Server, attach
 from analysis.launch.steps import Mark, Steps, derive_steps
@@ -14,9 +16,11 @@ __all__ = [
     "AttachedServer",
     "Client",
     "Completion",
+    "Finding",
     "FoundEngine",
     "Mark",
     "Memory",
+    "Report",
     "Server",
     "ServerConfig",
     "ServerDied",
@@ -26,7 +30,9 @@ __all__ = [
     "TokensLost",
     "attach",
     "derive_steps",
+    "examine",
     "read_host_state",
+    "read_key",
     "read_machine",
     "resolve_engine",
     "server_argv",

@@ -77,9 +77,22 @@ def server_argv(
     Raises:
         Problem: the configuration contradicts itself, or needs an option that this build does not have.
     """
+    words = list(_words(config, port, key_file))
+    for flag, *_ in words:
+        if flag not in options:
+            raise Problem(
+                f"{engine_path} has no option {flag}",
+                expected="a llama-server of October 2026 or newer",
+                remedy="update it, or unset LLAMA_SERVER to use the bundled build",
+            )
+    words += _steady(options)
+    return [str(engine_path), *(word for group in words for word in group), *config.extra_args]
+
+
+def _words(config: ServerConfig, port: int, key_file: Path) -> Iterator[tuple[str, ...]]:
     if config.model is None:
         raise Problem("a server without a model cannot be started", expected="a target")
-    words = [
+    yield from (
         ("--model", str(config.model.resolve())),
         ("--host", "127.0.0.1"),
         ("--port", str(port)),
@@ -95,20 +108,11 @@ def server_argv(
         ("--cache-type-k", config.kv_k),
         ("--cache-type-v", config.kv_v),
         ("--flash-attn", config.flash_attn),
-        *_layers("--gpu-layers", config.gpu_layers),
-        *_speculation(config),
-    ]
+    )
+    yield from _layers("--gpu-layers", config.gpu_layers)
+    yield from _speculation(config)
     if config.slot_save_path is not None:
-        words.append(("--slot-save-path", str(config.slot_save_path.resolve())))
-    for flag, *_ in words:
-        if flag not in options:
-            raise Problem(
-                f"{engine_path} has no option {flag}",
-                expected="a llama-server of October 2026 or newer",
-                remedy="update it, or unset LLAMA_SERVER to use the bundled build",
-            )
-    words += _steady(options)
-    return [str(engine_path), *(word for group in words for word in group), *config.extra_args]
+        yield ("--slot-save-path", str(config.slot_save_path.resolve()))
 
 
 def _layers(flag: str, layers: int) -> Iterator[tuple[str, ...]]:

@@ -66,6 +66,19 @@ def resolve_engine(server_url: str | None = None, api_key: str = "") -> FoundEng
     return _binary(bundled, "bundled", str(bundled))
 
 
+def read_key(path: Path) -> str:
+    """Return the key that a file holds.
+
+    Raises:
+        Problem: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise Problem(f"the key file {path} cannot be read: {reason}") from None
+
+
 def tool(found: FoundEngine, name: str) -> Path:
     """Return another program of the same build, for example `llama-quantize`.
 

@@ -94,6 +94,15 @@ def end_orphans() -> list[int]:
     return ended
 
 
+def living_servers() -> set[int]:
+    """Return the process ids of noted servers whose owner is alive."""
+    return {
+        note.pid
+        for _, note in _notes()
+        if note.world == world() and started_at(note.owner_pid) == note.owner_started and _is_it(note)
+    }
+
+
 def forget(path: Path) -> None:
     """Remove a note and the key beside it."""
     path.unlink(missing_ok=True)
