@@ -78,7 +78,7 @@ def test_a_key_file_that_is_not_there_is_one_line(specbook, tmp_path):
 def test_a_server_that_is_not_there(specbook):
     status, out, _ = specbook("--server-url", "http://127.0.0.1:9")
     assert status == 1
-    assert "no server answers there" in " ".join(out.split())
+    assert "no server answers at" in " ".join(out.split())
 
 
 @pytest.mark.engine

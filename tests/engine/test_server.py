@@ -19,8 +19,11 @@ from analysis.launch import (
     ServerFailed,
     Timeouts,
     attach,
+    check_host,
+    examine,
     process,
     registry,
+    resolve_engine,
     server_argv,
     tool,
 )
@@ -155,6 +158,21 @@ def test_a_server_that_does_not_get_ready_in_time(engine, config, cache):
     assert not list(cache.glob("servers/*.json"))
 
 
+def test_a_server_that_is_killed_while_it_starts(engine, config, cache):
+    server = Server(engine, config)
+
+    def kill_early() -> None:
+        wait_for(lambda: server.pid is not None)
+        os.kill(server.pid, signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_early)
+    killer.start()
+    with pytest.raises(ServerDied, match=r"while it was starting \(signal 9 \(SIGKILL\)\)"):
+        server.start()
+    killer.join()
+    assert not list(cache.glob("servers/*.json"))
+
+
 def test_a_server_that_is_killed_during_a_request(engine, config, cache, local_target):
     with Server(engine, ServerConfig(model=local_target, context=8192)) as server:
         threading.Timer(0.3, os.kill, (server.pid, signal.SIGKILL)).start()
@@ -208,6 +226,17 @@ def harness(target: Path, where: str) -> tuple[subprocess.Popen, int]:
         env=environment,
     )
     return program, int(program.stdout.readline())
+
+
+def test_the_doctor_says_what_a_running_server_does_not_tell(engine, config, cache):
+    with Server(engine, config) as server:
+        report = examine(resolve_engine(server.url, server._key))
+        assert report.trusted
+        assert report.engine.commit == engine.engine.commit
+        topics = {finding.topic: finding for finding in report.findings}
+        assert topics["devices"].level == "note"
+        assert server.pid not in check_host.other_servers()  # others may run on this machine; ours is none of them
+        assert server._key not in str(report.plain())
 
 
 def test_ctrl_c_stops_the_server(cache, local_target):

@@ -155,9 +155,33 @@ def test_an_engine_too_old_to_measure(calm, tmp_path):
     assert levels(check_engine.examine_engine(found))["options"] == "bad"
 
 
-def test_of_a_running_server_less_is_known_and_that_is_said(calm, tmp_path):
-    found = levels(check_engine.examine_engine(engine(tmp_path, source="url", backend="unknown")))
+def attached(client, tmp_path) -> FoundEngine:
+    return replace(engine(tmp_path, source="url", backend="unknown"), url=str(client._http.base_url))
+
+
+METRICS = "llamacpp:spec_decode_num_drafts_total 0\n"
+
+
+def test_of_a_running_server_less_is_known_and_that_is_said(calm, tmp_path, fake_server):
+    client = fake_server(
+        {"/slots": lambda c: c.answer([{"is_processing": False}]), "/metrics": lambda c: c.answer(METRICS)}
+    )
+    found = levels(check_engine.examine_engine(attached(client, tmp_path)))
     assert found == {"devices": "note", "fast-math": "note"}
+
+
+def test_a_running_server_that_others_use(calm, tmp_path, fake_server):
+    client = fake_server(
+        {"/slots": lambda c: c.answer([{"is_processing": True}]), "/metrics": lambda c: c.answer(METRICS)}
+    )
+    assert levels(check_engine.examine_engine(attached(client, tmp_path)))["use"] == "warning"
+
+
+def test_a_running_server_that_tells_little(calm, tmp_path, fake_server):
+    quiet = fake_server({"/slots": lambda c: c.answer([])})
+    assert levels(check_engine.examine_engine(attached(quiet, tmp_path)))["use"] == "note"
+    silent = fake_server({})
+    assert levels(check_engine.examine_engine(attached(silent, tmp_path)))["use"] == "note"
 
 
 ROCM = {"backend": "ROCm", "devices": ("ROCm0: AMD Radeon Graphics",)}

@@ -5,7 +5,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from analysis.launch.client import Client
 from analysis.launch.engine import FoundEngine
+from analysis.launch.errors import ServerFailed
 from analysis.launch.finding import Finding
 
 # Pull request 26320 (August 2026) is in every upstream build from b10210 on. Commits listed were read.
@@ -33,6 +35,7 @@ def examine_engine(found: FoundEngine) -> Iterator[Finding]:
     yield _identity(found)
     yield _devices(found)
     yield from _options(found)
+    yield from _in_use(found)
     yield _counter_faults(found)
     yield from _fast_math(found)
 
@@ -76,6 +79,35 @@ def _options(found: FoundEngine) -> Iterator[Finding]:
             f"this build does not know {', '.join(missing)}",
             matters="it cannot be started or measured as the book does it",
             remedy="update it, or unset LLAMA_SERVER to use the bundled build",
+        )
+
+
+def _in_use(found: FoundEngine) -> Iterator[Finding]:
+    """Ask a running server whether somebody else uses it, and whether its counters can be read."""
+    if found.url is None:
+        return
+    with Client(found.url, found.api_key) as client:
+        try:
+            busy = sum(bool(slot.get("is_processing")) for slot in client.slots())
+            counters = client.metrics()
+        except ServerFailed as failure:
+            yield Finding("note", "use", str(failure), matters="whether others use that server cannot be told")
+            return
+    if busy:
+        yield Finding(
+            "warning",
+            "use",
+            f"{busy} slots of that server are at work",
+            matters="requests of others share its evaluations: steps take longer and drafts are verified together",
+            remedy="measure when nobody else uses it",
+        )
+    if counters is None:
+        yield Finding(
+            "note",
+            "use",
+            "that server offers no /metrics",
+            matters="the counts from its stream cannot be held against its own",
+            remedy="start it with --metrics",
         )
 
 

@@ -256,7 +256,7 @@ class Client:
                 remedy="the server hangs, or a fill takes longer than the read timeout",
             )
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-            return self._failure(f"{what}: no server answers there", remedy="start it, or check its address")
+            return self._failure(f"no server answers at {self._http.base_url}", remedy="start it, or check its address")
         return self._failure(f"{what} broke off: {str(error) or type(error).__name__}")
 
     def _refused(self, what: str, answer: httpx.Response) -> ServerFailed:
