@@ -1,6 +1,8 @@
 """`specbook audit` and `specbook corrections`."""
 
 import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -63,3 +65,13 @@ def test_checks_are_listed(specbook, monkeypatch):
     assert out.count("accepted_per_position") == sum(
         found.check == "accepted_per_position" and found.card == "B" for found in check_all()
     )
+
+
+def test_the_command_waits_for_no_library_that_it_does_not_use():
+    script = (
+        "import sys; from analysis.cli import load; load('audit');"
+        "print([m for m in ('numpy', 'pandas', 'scipy', 'statsmodels', 'gguf') if m in sys.modules])"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == "[]"

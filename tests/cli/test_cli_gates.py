@@ -1,7 +1,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from analysis.cli import app
+from analysis.cli import app, load
 from analysis.records import Label
 from analysis.records.store import RunDir
 from factories import make_life, make_run, make_sample
@@ -23,6 +23,7 @@ def recorded(tmp_path):
 
 
 def gates(*arguments):
+    load("gates")
     return CliRunner().invoke(app, ["gates", *arguments], env={"COLUMNS": "300"})
 
 

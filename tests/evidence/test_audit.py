@@ -1,6 +1,7 @@
 """The audit as a whole: what it covers and what it says."""
 
 import json
+import os
 import subprocess
 import sys
 from collections import Counter
@@ -80,13 +81,6 @@ def test_the_audit_needs_no_heavy_library():
         "import sys; from analysis.evidence.audit import audit; audit();"
         "print([m for m in ('pandas', 'pandera', 'frictionless', 'numpy', 'scipy') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=_environment()
-    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.strip() == "[]"
-
-
-def _environment():
-    import os
-
-    return os.environ | {"PYTHONPATH": ":".join(p for p in sys.path if p)}

@@ -1,6 +1,8 @@
 """The `specbook` command: one file a command, each a thin face over the rooms below."""
 
 import sys
+from importlib import import_module
+from pkgutil import iter_modules
 
 import typer
 
@@ -8,16 +10,33 @@ from analysis.records import Problem
 
 app = typer.Typer(
     name="specbook",
-    help="Does the drafter pay? Measure speculative decoding in llama.cpp, with error bars.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
 
+@app.callback()
+def specbook() -> None:
+    """Does the drafter pay? Measure speculative decoding in llama.cpp, with error bars."""
+
+
+def load(command: str = "") -> None:
+    """Let commands register themselves on `app`.
+
+    Only the module that has the command's name is imported, where there is one: some commands bring libraries that
+    take seconds to import, and no other command should wait for them. Else all are.
+    """
+    modules = [module.name for module in iter_modules(__path__) if module.name not in ("__main__", "show")]
+    asked = command.replace("-", "_")
+    for name in [asked] if asked in modules else modules:
+        import_module(f"{__name__}.{name}")
+
+
 def main() -> None:
     """Run the command line: 0 done, 1 a problem (said in one line), 2 wrong usage, 130 interrupted."""
     try:
+        load(sys.argv[1] if len(sys.argv) > 1 else "")
         app()
     except Problem as problem:
         print(f"specbook: {problem}", file=sys.stderr)
@@ -25,7 +44,3 @@ def main() -> None:
     except KeyboardInterrupt:
         print("specbook: interrupted; what was recorded is whole, run again to resume", file=sys.stderr)
         sys.exit(130)
-
-
-# Each command registers itself on `app`.
-from analysis.cli import audit, corrections, doctor, fetch, fixture, gates, inspect, pairs, runs  # noqa: E402, F401 - they need `app`
