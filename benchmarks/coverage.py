@@ -4,7 +4,7 @@ Prompts differ: the chance that a drafted token is accepted is drawn for each pr
 is one of two values. A prompt emits 64 tokens in steps that draft 5, as a request does, so that prompts that
 accept much have fewer steps. The truth is the ratio of sums over a large population of such prompts.
 
-`python benchmarks/coverage.py` prints three tables in a few minutes. The rules of `stats.intervals.choose` come
+`python benchmarks/coverage.py` prints three tables in some seven minutes. The rules of `stats.intervals.choose` come
 from the second.
 """
 
