@@ -4,8 +4,8 @@ Prompts differ: the chance that a drafted token is accepted is drawn for each pr
 is one of two values. A prompt emits 64 tokens in steps that draft 5, as a request does, so that prompts that
 accept much have fewer steps. The truth is the ratio of sums over a large population of such prompts.
 
-`python benchmarks/coverage.py` prints three tables in some seven minutes. The rules of `stats.intervals.choose` come
-from the second.
+`python benchmarks/coverage.py` prints four tables in some seven minutes. The rules of `stats.intervals.choose` come
+from the second. The fourth is about the step law: prompts differ in what a step and an accepted token cost.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from analysis.stats import step_law
 from analysis.stats.intervals import SHARE, Interval, interval_of, t_quantile
 from analysis.stats.resampling import Degenerate, bca_limits, jackknife_error, resample
 
@@ -178,6 +179,25 @@ def _interval(sums: np.ndarray) -> Interval:
     return interval_of(sums[sums[:, 1] > 0], ratio, scale=SHARE)
 
 
+def of_step_law(replications: int, seed: int) -> Iterator[str]:
+    """Yield how often the step law's intervals hold its parts, whatever the library says about showing them."""
+    rng = np.random.default_rng(seed)
+    parts = {"fixed": 8.0, "per_drafted": 1.5, "per_accepted": 0.25}
+    yield f"{'n':>3} " + " ".join(f"{name:>13}" for name in parts)
+    for n in (3, 5, 8, 10, 20):
+        hits = dict.fromkeys(parts, 0)
+        for _ in range(replications):
+            who = np.repeat(np.arange(n), 30)
+            drafted = rng.integers(1, DRAFT + 1, size=len(who))
+            accepted = np.minimum(rng.geometric(1 - rng.beta(3, 2, size=n)[who]) - 1, drafted)
+            own = rng.normal(0, 0.5, size=n)[who] + rng.normal(0, 0.2, size=n)[who] * accepted
+            ms = 8 + 1.5 * drafted + 0.25 * accepted + own + rng.normal(0, 0.4, size=len(who))
+            law = step_law(drafted, accepted, ms, who, minimum=2)
+            for name, truth in parts.items():
+                hits[name] += getattr(law, name).contains(truth)
+        yield f"{n:3} " + " ".join(f"{count / replications:13.1%}" for count in hits.values())
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -191,6 +211,7 @@ def main() -> None:
             chosen.populations, 25, chosen.seed
         ),
         "What the library shows": rules(chosen.replications, chosen.seed),
+        "Coverage of the parts of the step law": of_step_law(2 * chosen.replications, chosen.seed),
     }
     for title, lines in tables.items():
         print(f"\n{title}")

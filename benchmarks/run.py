@@ -14,7 +14,7 @@ from analysis.records.model import plain
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
-QUICK = ("stream", "statistics", "pipeline")
+QUICK = ("stream", "bootstrap", "pipeline")
 SLOW = ("clean_clone",)
 
 

@@ -48,7 +48,7 @@ def row(name: str, draws: list[tuple[np.ndarray, Sequence]], truth: float) -> st
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replications", type=int, default=2000)
+    parser.add_argument("--replications", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     chosen = parser.parse_args()
     rng = np.random.default_rng(chosen.seed)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.stats import decode_rate, speed_ratio, step_cost_by_accepted, step_law, verdict
+from analysis.stats import decode_rate, speed_ratio, step_cost_by_accepted, verdict
 from analysis.stats.intervals import Interval, no_interval
 
 
@@ -22,38 +22,10 @@ def test_step_cost_by_accepted_tokens():
     assert [(row.accepted, row.steps, row.ms.estimate) for row in table] == [(None, 1, 5), (0, 2, 11), (2, 2, 21)]
 
 
-def test_step_law_finds_the_parts_it_was_made_of():
-    rng = np.random.default_rng(4)
-    prompt = np.repeat(np.arange(40), 50)
-    drafted = rng.integers(0, 6, size=2000)
-    accepted = rng.integers(0, drafted + 1)
-    depth = rng.choice([0, 4000], size=2000)
-    ms = 8 + 1.5 * drafted + 0.25 * accepted + 2.0 * depth / 1000
-    ms = ms + rng.normal(0, 0.5, size=40)[prompt] + rng.normal(0, 0.2, size=2000)
-    law = step_law(drafted, accepted, ms, prompt, depth=depth)
-    parts = (law.fixed, law.per_drafted, law.per_accepted, law.per_1000_depth)
-    for part, truth in zip(parts, (8, 1.5, 0.25, 2.0), strict=True):
-        assert part.contains(truth)
-    assert law.fixed.high - law.fixed.low > 0.2  # prompts differ by 0.5 ms, so 40 of them leave 0.16 either way
-
-
-def test_step_law_does_not_invent_a_part_the_steps_cannot_show():
-    accepted = np.arange(40) % 4
-    law = step_law(np.full(40, 3), accepted, 10 + accepted, np.arange(40) % 20)
-    assert law.per_drafted is None
-    assert "per_drafted" in law.note
-    assert law.per_accepted.estimate == pytest.approx(1)
-
-
-def test_step_law_of_few_prompts_shows_no_limits():
-    accepted = np.arange(40) % 4
-    law = step_law(np.full(40, 3), accepted, 10.0 + accepted, np.arange(40) % 5)
-    assert law.fixed.note == "5 prompts, and cluster-robust errors need 10"
-
-
-def test_step_law_needs_more_steps_than_parts():
-    with pytest.raises(ValueError, match="cannot give"):
-        step_law([1, 2], [0, 1], [3, 4], ["a", "b"])
+def test_evaluations_that_repeat_others_after_a_restore_took_no_time_of_their_own():
+    """A restored checkpoint: the draft's evaluation has all the time, its repetition 0 ms."""
+    table = step_cost_by_accepted([3, 0, 0], [1, 0, 0], [30, 0, 10], ["a", "a", "a"])
+    assert [(row.accepted, row.steps, row.ms.estimate) for row in table] == [(None, 1, 10), (1, 1, 30)]
 
 
 def test_speed_ratio_by_hand():

@@ -14,15 +14,14 @@ from analysis.stats.economics import (
 from analysis.stats.intervals import Interval, exact_share, interval_of, mean_t
 from analysis.stats.speed import (
     StepCost,
-    StepLaw,
     Verdict,
     decode_rate,
     speed_ratio,
     step_cost_by_accepted,
-    step_law,
     step_ms,
     verdict,
 )
+from analysis.stats.steplaw import StepLaw, step_law
 from analysis.stats.stopping import Decision, Rule
 
 __all__ = [
