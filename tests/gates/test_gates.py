@@ -328,3 +328,42 @@ class TestContrasts:
             ("refuse", f"contrast {DRAFTED.id} | unknown"),
             ("refuse", f"contrast {DRAFTED.id} | {DRAFTED.id}"),
         ]
+
+
+STEP = st.tuples(st.integers(0, 6), st.integers(0, 6), st.floats(0, 1e4)).map(lambda s: (s[0], min(s[0], s[1]), s[2]))
+
+
+@st.composite
+def some_sample(draw, number):
+    """Any sample that the records allow, however little sense it makes."""
+    steps = draw(st.lists(STEP, max_size=8))
+    drafted, accepted, ms = zip(*steps, strict=True) if steps else ((), (), ())
+    return make_sample(
+        index=number,
+        cell=draw(st.sampled_from([DRAFTED.id, RAW.id, "unknown"])),
+        prompt_id=f"prompt-{draw(st.integers(0, 3))}",
+        prompt_sha256=f"{draw(st.integers(0, 3)):064x}",
+        server=draw(st.sampled_from(["drafted-0", "raw-0", "lost"])),
+        leg=draw(st.sampled_from(["raw", "drafted", ""])),
+        leg_order=draw(st.integers(0, 2)),
+        cache_n=draw(st.sampled_from([0, 64])),
+        draft_n=draw(st.integers(0, 40)),
+        draft_n_accepted=draw(st.integers(0, 40)),
+        drafted=drafted,
+        accepted=accepted,
+        step_ms=ms,
+        tokens=tuple(range(draw(st.integers(0, 20)))),
+        label=Label(kind=draw(st.sampled_from(["code", "prose", "loop", "empty"])), share=0.5, why="any"),
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 14).flatmap(lambda count: st.tuples(*[some_sample(n) for n in range(count)])))
+def test_every_gate_judges_whatever_the_records_allow(samples):
+    evidence = make_evidence(samples=samples)
+    findings = check_all(evidence)
+    assert {f.gate for f in findings} == {gate.name for gate in (*GATES, *LATE_GATES)}
+    left = publishable(samples, findings)
+    assert set(left) <= set(samples)
+    refused_again = [f for f in check_all(replace(evidence, samples=left)) if f.level == "refuse"]
+    assert not any(f.where.kind == "sample" for f in refused_again)

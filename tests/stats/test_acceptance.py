@@ -53,6 +53,13 @@ def test_an_interval_counts_only_the_prompts_that_reached_its_position():
     assert found.conditional[1].interval.n == 2
 
 
+def test_prompts_of_a_single_step_are_single_trials_and_counted_exactly():
+    """4 of 5 single trials: Clopper and Pearson's limits are 0.284 and 0.995."""
+    interval = acceptance([1] * 5, [1, 1, 1, 1, 0], list("abcde"), n_max=1).survival[0].interval
+    assert interval.limits == pytest.approx((0.2836, 0.9949), abs=1e-4)
+    assert interval.method == "exact"
+
+
 def test_a_position_that_no_draft_reached_says_so():
     found = acceptance([1, 1, 1], [1, 0, 1], ["a", "b", "c"], n_max=2)
     assert (found.proposal[1].successes, found.proposal[1].trials) == (0, 0)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.stats.intervals import LEVEL, SHARE, Interval, Method, Scale, interval_of
+from analysis.stats.intervals import LEVEL, SHARE, Interval, Method, Scale, exact_share, interval_of
 from analysis.stats.resampling import Floats, Statistic, cluster_sums
 
 
@@ -86,6 +86,8 @@ def acceptance(
     def interval(numerator: int, denominator: int, scale: Scale = SHARE, offset: float = 0.0) -> Interval:
         pair = sums[:, [numerator, denominator]]
         used = pair[pair[:, 1] > 0]
+        if scale is SHARE and len(used) and (used[:, 1] == 1).all():
+            return exact_share(int(used[:, 0].sum()), len(used), level=level)
         return interval_of(used, _ratio(offset), scale=scale, level=level, method=method, seed=seed)
 
     def rate(numerator: int, denominator: int) -> Rate:
