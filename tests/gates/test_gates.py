@@ -252,9 +252,8 @@ class TestEngine:
         [
             (1, "0c1e570", None),  # a copy without history, but its source was read
             (1, "0c1e5703", None),
-            (10864, "abcdef0", None),
-            (9900, "abcdef0", "refuse"),
-            (10300, "abcdef0", "unchecked"),
+            (10210, "abcdef0", None),
+            (10209, "abcdef0", "refuse"),
             (1, "abcdef0", "unchecked"),
             (None, "", "unchecked"),
         ],

@@ -1,23 +1,10 @@
 """Does this build of llama-server count as it should?"""
 
 from collections.abc import Iterator
-from typing import Literal
 
 from analysis.gates.base import Evidence, Finding, Subject, finding
 from analysis.records import Engine
-
-READ_COMMITS = ("0c1e570",)
-"""Commits in whose source the fix was read."""
-
-LAST_FAULTY = 9986
-"""A build of 14 July 2026; the fix was proposed on 30 July."""
-
-FIRST_SOUND = 10864
-"""A build of 8 September 2026; the fix was in by then. Between the two the number alone does not say."""
-
-SHALLOW = 1000
-"""Below this a build number comes from a copy of the source without its history and says nothing."""
-
+from analysis.records.builds import FIRST_SOUND, counts_soundly
 
 ENOUGH_DRAFTS = 50
 MORE_THAN_ONE = 2
@@ -38,7 +25,7 @@ class CountersSound:
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
         """Refuse the drafted cells of a build known to be faulty; report builds of which nothing is known."""
-        verdict = judge(evidence.run.engine)
+        verdict = counts_soundly(evidence.run.engine)
         if verdict == "sound":
             return
         said = _said(evidence.run.engine)
@@ -68,16 +55,6 @@ class PartialAcceptanceSeen:
             if len(steps) >= ENOUGH_DRAFTS and whole and none and whole + none == len(steps):
                 saw = f"{len(steps)} drafts: {whole} accepted whole, {none} not at all, none in part"
                 yield finding(self, "warn", "cell", cell.id, saw)
-
-
-def judge(engine: Engine) -> Literal["sound", "faulty", "unknown"]:
-    """Return `sound`, `faulty` or `unknown` for a build."""
-    if any(engine.commit.startswith(commit) for commit in READ_COMMITS):
-        return "sound"
-    build = engine.build or 0
-    if build >= FIRST_SOUND:
-        return "sound"
-    return "faulty" if SHALLOW < build <= LAST_FAULTY else "unknown"
 
 
 def _said(engine: Engine) -> str:

@@ -9,14 +9,11 @@ from analysis.launch.client import Client
 from analysis.launch.engine import FoundEngine
 from analysis.launch.errors import ServerFailed
 from analysis.launch.finding import Finding
+from analysis.records.builds import FIRST_SOUND, counts_soundly
 
-# Pull request 26320 (August 2026) is in every upstream build from b10210 on. Commits listed were read.
-COUNTS_REPLAYS_RIGHTLY_FROM = 10210
-READ_COMMITS = ("0c1e570",)
 # Came to upstream after that pull request, so a build that lists it has both.
 NEWER_OPTION = "--spec-synth-rates"
 NEEDED_OPTIONS = ("--spec-type", "--metrics", "--slots", "--api-key-file", "--flash-attn")
-_UPSTREAM_COUNT = 1000  # a build number below this is not upstream's count of commits
 
 _FAST = re.compile(rb"(?<![\w-])-ffast-math(?![\w-])")
 _SLOW = re.compile(rb"(?<![\w-])-fno-fast-math(?![\w-])")
@@ -114,24 +111,20 @@ def _in_use(found: FoundEngine) -> Iterator[Finding]:
 def _counter_faults(found: FoundEngine) -> Finding:
     """Decide from what a build says of itself whether it has the counter faults of pull requests 26320 and 25682."""
     engine = found.engine
-    numbered = engine.build is not None and engine.build >= _UPSTREAM_COUNT
-    if engine.commit.startswith(READ_COMMITS):
-        return Finding("ok", "counters", "this commit counts accepted tokens rightly (its source was read)")
-    if numbered and engine.build is not None and engine.build >= COUNTS_REPLAYS_RIGHTLY_FROM:
-        return Finding(
-            "ok", "counters", f"build {engine.build} has pull request 26320 (b{COUNTS_REPLAYS_RIGHTLY_FROM})"
-        )
-    if NEWER_OPTION in found.options:
+    verdict = counts_soundly(engine)
+    if verdict == "sound":
+        return Finding("ok", "counters", f"commit {engine.commit or engine.build} counts accepted tokens rightly")
+    if verdict == "unknown" and NEWER_OPTION in found.options:
         return Finding("ok", "counters", f"newer than pull request 26320: it knows {NEWER_OPTION}")
     matters = (
         "a target that cannot roll back (recurrent, sliding-window) restores a checkpoint, and a build without "
         "that request counts one accepted token too many each time; its stream does not show it"
     )
-    if numbered:
+    if verdict == "faulty":
         return Finding(
             "bad",
             "counters",
-            f"build {engine.build} is older than pull request 26320 (b{COUNTS_REPLAYS_RIGHTLY_FROM})",
+            f"build {engine.build} is older than pull request 26320 (b{FIRST_SOUND})",
             matters=matters,
             remedy="update the build; do not publish acceptance from this one",
         )
@@ -140,7 +133,7 @@ def _counter_faults(found: FoundEngine) -> Finding:
         "counters",
         "this build does not say whether it has pull request 26320",
         matters=matters,
-        remedy=f"look for the commit 000547513 in its history, or use upstream b{COUNTS_REPLAYS_RIGHTLY_FROM} or newer",
+        remedy=f"look for the commit 000547513 in its history, or use upstream b{FIRST_SOUND} or newer",
     )
 
 
