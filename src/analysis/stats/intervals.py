@@ -100,7 +100,7 @@ class Interval:
         return f"{self.format().removesuffix(' (no interval)')} ({self.describe()})"
 
 
-def mean_t(values: ArrayLike, *, level: float = LEVEL, unit: str = "prompts", minimum: int = 2) -> Interval:
+def mean_t(values: ArrayLike, *, level: float = LEVEL, unit: str = "prompts", minimum: int = MIN_CLUSTERS) -> Interval:
     """Return Student's t interval of a mean.
 
     Args:

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analysis.stats.intervals import LEVEL, MIN_CLUSTERS, POSITIVE, Interval, interval_of, mean_t
+from analysis.stats.intervals import LEVEL, POSITIVE, Interval, interval_of, mean_t
 from analysis.stats.resampling import Floats, cluster_sums
 
 Verdict = Literal["pays", "loses", "undecided"]
@@ -100,7 +100,7 @@ def speed_ratio(
         raise ValueError("a decode rate is not positive")
     who = np.arange(len(r)) if prompt is None else prompt
     sums = cluster_sums(who, np.log(d / r), np.ones(len(r)))
-    logs = mean_t(sums[:, 0] / sums[:, 1], level=level, unit=unit, minimum=MIN_CLUSTERS)
+    logs = mean_t(sums[:, 0] / sums[:, 1], level=level, unit=unit)
     ratio = logs.map(lambda value: float(np.exp(value)))
     return replace(ratio, method="paired t (log)")
 

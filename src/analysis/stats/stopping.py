@@ -135,7 +135,7 @@ class Rule:
             stop=narrow or spent,
             why="narrow enough" if narrow else "budget spent" if spent else "too wide",
             valid=valid,
-            fixed=mean_t(array, level=self.level, unit=self.unit, minimum=3),
+            fixed=mean_t(array, level=self.level, unit=self.unit),
         )
 
     def _valid(self, array: Floats) -> Interval:
