@@ -19,8 +19,8 @@ MIN_PERIODS = 3
 MIN_TOKENS = 30
 MAX_PERIOD = 48
 
-# About what a tokenizer does: a word, a number or a sign, with the white space in front of it.
-_UNIT = re.compile(r"\s*(?:[^\W\d]+|\d+|[^\w\s])")
+# About what a tokenizer does: a short word, a number or a sign, with the white space in front of it.
+_UNIT = re.compile(r"\s*(?:_?[^\W\d_]{1,8}|\d+|[^\w\s]|_)")
 _NUMBER = re.compile(r"\d+")
 
 
@@ -29,7 +29,7 @@ def loop_start(emitted: Sequence[int] | str) -> int | None:
 
     Args:
         emitted: token ids, then the result is an index of them; or text, then it is an index of its characters and
-            a word, a number or a sign counts as a token.
+            a word (or eight letters of it), a number or a sign counts as a token.
     """
     if not isinstance(emitted, str):
         return _periodic_from(np.asarray(emitted, dtype=np.int64))

@@ -54,7 +54,7 @@ def parsed_chars(stub: str, emitted: str) -> int:
     if low < len(ends):
         return whole
     torn = [len(emitted), *(whole + match.start() for match in re.finditer(r"[\s,]", emitted[whole:]))]
-    for end in sorted(torn, reverse=True)[:200]:
+    for end in sorted(torn, reverse=True)[:40]:
         if end > whole and parses(head + emitted[:end]):
             return end
     return whole

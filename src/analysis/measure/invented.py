@@ -9,7 +9,7 @@ from collections import Counter
 from analysis.measure.corpus import Corpus
 from analysis.records import Problem
 
-_WORD = re.compile(r"[a-z]{4,12}")
+_WORD = re.compile(r"(?<![A-Za-z])[a-z]{4,12}(?![A-Za-z])")
 # Words that every file has and that say nothing of what it is about.
 _COMMON = """
 self that this with from have been they what when which will else then than were there their must should could would

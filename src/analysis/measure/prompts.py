@@ -13,6 +13,7 @@ every text does so at every seam.
 
 import hashlib
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -33,10 +34,10 @@ __all__ = ["Corpus", "Prompt", "build_prompts"]
 
 DEFAULT_LOCAL_TOKENS = 512
 BETWEEN_FUNCTIONS, BETWEEN_METHODS = "\n\n\n", "\n\n"
-# In recall the function and its stub again must fit into the local text, and what is left to recall should outlast
-# 64 generated tokens where the local text has 256.
-_MIN_RECALLED = 1 / 4
-_CHARS_PER_TOKEN = (2.5, 6.0)  # a wide guess that spares tokenizing what cannot fit
+# Of the local text, what is left to recall: it should outlast the generation (64 of 256 tokens, 192 of 512).
+_MIN_RECALLED = 3 / 8
+_MIN_FUNCTION_CHARS = 300
+_MOST_CHARS_PER_TOKEN = 6  # a wide guess that spares tokenizing what cannot fit
 _WINDOW_CHARS = 14  # characters of text to tokenize for every token that is needed
 # A remainder counts as present if a run of twice so many characters of it is; shorter ones are idioms.
 _PIECE = 40
@@ -46,8 +47,8 @@ _PIECE = 40
 class Prompt:
     """One text to continue, at every depth of a grid. Lengths are in tokens.
 
-    `source` is the corpus text it stands in; `original` is, for recall, the remainder of the function that stands in
-    the context, and empty otherwise.
+    `source` is the corpus text it stands in; `original` is, for recall, what stands in the context behind the first
+    occurrence of the stub: the remainder of its function and what follows in the file. It is empty otherwise.
     """
 
     id: str
@@ -174,8 +175,7 @@ _paragraph_cuts = lru_cache(maxsize=2048)(paragraph_cuts)
 
 
 def _prompts_of(text: Text, setting: _Setting) -> Iterator[Prompt]:
-    few, many = _CHARS_PER_TOKEN
-    lengths = range(int(_MIN_RECALLED * setting.local_tokens * few), int(setting.local_tokens * many))
+    lengths = range(_MIN_FUNCTION_CHARS, setting.local_tokens * _MOST_CHARS_PER_TOKEN)
     cuts = _paragraph_cuts(text.content) if text.kind == "prose" else _function_cuts(text.content, lengths)
     named = [(f"{_slug(text)}-{cut.number:02d}", cut) for cut in cuts]
     build = _prose_prompt if text.kind == "prose" else _code_prompt
@@ -196,21 +196,19 @@ def _prose_prompt(name: str, text: Text, cut: Cut, setting: _Setting) -> Prompt 
 def _code_prompt(name: str, text: Text, cut: Cut, setting: _Setting) -> Prompt | None:
     """Return the prompt of a place, or None if the place does not suit every code regime."""
     before, stub, remainder = text.content[: cut.start], cut.stub(text.content), cut.remainder(text.content)
+    original = _shown(text.content, cut, setting)
+    if original is None or loop_start(remainder) is not None or not _absent(remainder, before + stub, setting):
+        return None
     indent = len(stub) - len(stub.lstrip(" "))
-    twice = f"{stub}{remainder}{BETWEEN_METHODS if indent else BETWEEN_FUNCTIONS}{stub}"
-    if not _fits_twice(twice, remainder, setting) or loop_start(remainder) is not None:
-        return None
-    if not _absent(remainder, before + stub, setting):
-        return None
     novel = invented_stub(setting.corpus, before, name=f"{setting.seed} {name}", indent=indent, method=cut.method)
-    endings = {"invention": novel, "continuation": stub, "recall": twice}
+    endings = {"invention": novel, "continuation": stub, "recall": _twice(stub, original)}
     locals_ = {regime: _tail(before + ending, setting) for regime, ending in endings.items()}
     local = locals_[setting.regime]
-    if local is None or None in locals_.values() or len(setting.tokenize(novel)) > setting.local_tokens:
+    if local is None or None in locals_.values() or _tokens(novel, setting) > setting.local_tokens:
         return None
-    recalled = setting.regime == "recall"
-    shown = novel if setting.regime == "invention" else stub
-    return _prompt(name, text, shown, local, setting, original=remainder if recalled else "")
+    if setting.regime == "recall":
+        return _prompt(name, text, stub, local, setting, original=original)
+    return _prompt(name, text, novel if setting.regime == "invention" else stub, local, setting)
 
 
 def _prompt(name: str, text: Text, stub: str, local: tuple[int, ...], setting: _Setting, original: str = "") -> Prompt:
@@ -226,12 +224,29 @@ def _prompt(name: str, text: Text, stub: str, local: tuple[int, ...], setting: _
     )
 
 
-def _fits_twice(twice: str, remainder: str, setting: _Setting) -> bool:
-    if len(twice) > setting.local_tokens * _CHARS_PER_TOKEN[1]:
-        return False
-    if len(setting.tokenize(twice)) > setting.local_tokens:
-        return False
-    return len(setting.tokenize(remainder)) >= _MIN_RECALLED * setting.local_tokens
+def _shown(content: str, cut: Cut, setting: _Setting) -> str | None:
+    """Return what stands behind a stub where it is shown first: its function and what follows in the file.
+
+    It is as much, up to a blank line, as fits into the local text with the stub again behind it; None if the whole
+    function does not fit, or if that is too little to recall.
+    """
+    stub, function = cut.stub(content), cut.end - cut.cut
+    behind = content[cut.cut : cut.cut + setting.local_tokens * _MOST_CHARS_PER_TOKEN].rstrip()
+    blanks = (match.start() for match in re.finditer(r"\n[ \t]*(?=\n)|\Z", behind))
+    ends = [function, *(blank for blank in blanks if blank > function)]
+    fitting = bisect_right(ends, setting.local_tokens, key=lambda end: _tokens(_twice(stub, behind[:end]), setting))
+    shown = behind[: ends[fitting - 1]]
+    enough = fitting and _tokens(shown, setting) >= _MIN_RECALLED * setting.local_tokens
+    return shown if enough else None
+
+
+def _twice(stub: str, shown: str) -> str:
+    """Return a stub, what is shown behind it, and the stub again as a source file would go on with it."""
+    return f"{stub}{shown}{BETWEEN_METHODS if stub[:1] == ' ' else BETWEEN_FUNCTIONS}{stub}"
+
+
+def _tokens(text: str, setting: _Setting) -> int:
+    return len(setting.tokenize(text))
 
 
 def _tail(text: str, setting: _Setting) -> tuple[int, ...] | None:

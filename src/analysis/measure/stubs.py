@@ -21,7 +21,7 @@ _CUT_AT = (
     0.15,
     0.45,
 )  # of what follows the docstring; enough before it to say what it is about, more behind it
-_MAX_SPOKEN = 0.2  # of the remainder: it is meant to be code
+_MAX_SPOKEN = 0.05  # of the remainder: it is meant to be code, and small models drop comments when they copy
 
 
 @dataclass(frozen=True)
@@ -122,6 +122,8 @@ def _is_mostly_code(cut: Cut, content: str) -> bool:
 _PARAGRAPH = re.compile(r"(?:(?<=\n\n)|\A)(?P<text>(?:[ ]{0,3}\S[^\n]*\n?)+)")
 _MID_SENTENCE = re.compile(r"(?<=[a-z]) (?=[a-z])")
 _MIN_PARAGRAPH = 160
+# What changed when is said in set phrases, which a small model goes on to recite for further versions.
+_SET_PHRASE = re.compile(r"\s*(?:New|Changed|Added|Removed|Deprecated) (?:in|since) version")
 
 
 def paragraph_cuts(content: str) -> list[Cut]:
@@ -129,7 +131,12 @@ def paragraph_cuts(content: str) -> list[Cut]:
     cuts = []
     for number, paragraph in enumerate(_PARAGRAPH.finditer(content)):
         text = paragraph["text"].rstrip("\n")
-        if len(text) < _MIN_PARAGRAPH or not text.endswith(".") or not text.lstrip()[0].isalpha():
+        if (
+            len(text) < _MIN_PARAGRAPH
+            or not text.endswith(".")
+            or not text.lstrip()[0].isalpha()
+            or _SET_PHRASE.match(text)
+        ):
             continue
         for blank in _MID_SENTENCE.finditer(text, int(len(text) * 0.35), int(len(text) * 0.6)):
             before, after = text[: blank.start()], text[blank.end() :]

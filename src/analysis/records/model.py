@@ -33,7 +33,7 @@ SpecType = Literal[
 ]
 Regime = Literal["invention", "continuation", "recall", "prose"]
 REGIMES: tuple[Regime, ...] = get_args(Regime)
-LabelKind = Literal["code", "prose", "recall", "loop", "refusal", "empty"]
+LabelKind = Literal["code", "prose", "recall", "loop", "refusal", "empty", "other"]
 # How a sample's context came into the cache: all of it evaluated for this sample, a prefix reused in a living
 # slot, or a slot restored from disk (which loses the drafter's context).
 Fill = Literal["cold", "reused", "restored"]
