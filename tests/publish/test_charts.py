@@ -173,9 +173,9 @@ def test_a_name_that_is_no_anchor_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"low": 5.0}, "row 0: an interval has two ends with its estimate between them, or none"),
+        ({"low": 5.0}, "row 0: an interval has two ends in order, or none"),
         ({"high": made_up.NAN}, "row 0: an interval has two ends"),
-        ({"estimate": made_up.NAN}, "row 0: an interval has two ends"),
+        ({"estimate": made_up.NAN}, "row 0: an estimate is missing only where the row is refused"),
         ({"depth": -1}, "column depth, row 0: must not be negative"),
         ({"n": "many"}, "column n, row 0"),
     ],

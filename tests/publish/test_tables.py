@@ -3,34 +3,34 @@
 import pandas as pd
 import pytest
 from frames_for_tests import NAN, lengths, ratios
+from docutils import nodes
+from docutils.core import publish_doctree
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it.renderer import RendererHTML
-from markdown_it.tree import SyntaxTreeNode
-from myst_parser.config.main import MdParserConfig
-from myst_parser.parsers.mdit import create_md_parser
+from myst_parser.parsers.docutils_ import Parser
 
 from analysis.publish.formats import format_interval, visible
 from analysis.publish.tables import emitted, escape_text, interval_table, table
 from analysis.records import Problem
 
-EXTENSIONS = {"colon_fence", "dollarmath", "amsmath", "deflist", "attrs_inline", "attrs_block", "substitution"}
+NO_BREAK = "\N{NO-BREAK SPACE}"
+EXTENSIONS = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]
 HOSTILE = "a|b <script>alert(1)</script> `x` $y$ {{z}} {ref}`q` **c** [d](http://e) <f@g.h> &lt; ~~i~~ ![](j) \\"
 
 
+def rendered(markdown: str) -> nodes.table:
+    """The one table that MyST makes of the text; everything in it must be nothing but text or code."""
+    settings = {"myst_enable_extensions": EXTENSIONS, "report_level": 5}
+    document = publish_doctree(markdown, parser=Parser(), settings_overrides=settings)
+    assert [type(node) for node in document.children] == [nodes.table]
+    leaves = {type(leaf.parent) for leaf in document.findall(nodes.Text)}
+    assert leaves <= {nodes.paragraph, nodes.title, nodes.literal}
+    return next(document.findall(nodes.table))
+
+
 def cells(markdown: str) -> list[list[str]]:
-    """What MyST makes of a table: the text of each cell, which must be nothing but text or code."""
-    parser = create_md_parser(MdParserConfig(enable_extensions=EXTENSIONS), RendererHTML)
-    tree = SyntaxTreeNode(parser.parse("\n".join(line for line in markdown.splitlines() if line.startswith("|"))))
-    rows = []
-    for row in [node for node in tree.walk() if node.type == "tr"]:
-        texts = []
-        for cell in row.children:
-            inline = [node for part in cell.children for node in part.children]
-            assert {node.type for node in inline} <= {"text", "code_inline"}
-            texts.append("".join(node.content for node in inline))
-        rows.append(texts)
-    return rows
+    rows = rendered(markdown).findall(nodes.row)
+    return [[entry.astext().replace(NO_BREAK, " ") for entry in row.findall(nodes.entry)] for row in rows]
 
 
 def test_a_table_is_a_numbered_myst_table() -> None:
@@ -38,14 +38,14 @@ def test_a_table_is_a_numbered_myst_table() -> None:
     assert table(
         frame, "Mean accepted length", "tab-length", columns={"regime": "regime", "length": "tokens"}
     ).text == (
-        "```{table} Mean accepted length\n"
+        "~~~{table} Mean accepted length\n"
         ":name: tab-length\n"
         "\n"
         "| regime | tokens |\n"
         "| :-- | --: |\n"
         "| recall | 3.50 |\n"
         "| prose | – |\n"
-        "```"
+        "~~~"
     )
 
 
@@ -72,9 +72,16 @@ def test_hostile_text_is_only_text() -> None:
     assert cells(table(frame, "c", "tab-c", code=["code"]).text) == [[HOSTILE, "code"], [HOSTILE, HOSTILE]]
 
 
-def test_hostile_text_in_a_caption_stays_on_its_line() -> None:
-    first = table(pd.DataFrame({"a": [1]}), "x\n```\n{{y}}", "tab-c").text.splitlines()[0]
-    assert first == r"```{table} x⏎\`\`\`⏎\{\{y\}\}"
+def test_hostile_text_in_a_caption_is_only_text() -> None:
+    caption = HOSTILE + "\n~~~\n```\n:name: other"
+    table_node = rendered(table(pd.DataFrame({"a": [1]}), caption, "tab-c").text)
+    assert next(table_node.findall(nodes.title)).astext() == visible(caption)
+    assert table_node["names"] == ["tab-c"]
+
+
+def test_an_interval_is_not_broken_across_lines() -> None:
+    text = interval_table(lengths((256,)), "Length", "tab-length").text
+    assert f"3.58{NO_BREAK}\\[3.22,{NO_BREAK}3.94\\] (n{NO_BREAK}={NO_BREAK}5)" in text
 
 
 @given(st.text(max_size=40), st.text(max_size=40))

@@ -169,7 +169,7 @@ def decode_vs_raw(
     equal = alt.Chart(pd.DataFrame({"one": [1.0]})).mark_rule(strokeDash=[5, 4], color=BLACK).encode(x="one:Q")
     words = "; ".join(f"{row.cell} {row.estimate:.2f}, {row.verdict}" for row in rows.itertuples())
     return Chart(
-        alt.layer(equal, bars, dots).properties(height=alt.Step(30)),
+        alt.layer(equal, bars, dots).properties(height=30 * len(rows)),
         title=title,
         alt=f"Speed ratio of drafted to raw decoding: {words}.",
         name=name,

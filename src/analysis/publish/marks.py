@@ -105,7 +105,7 @@ def estimates(
         base.transform_filter("isValid(datum.low)").mark_rule().encode(y=alt.Y("low:Q", title=y["title"]), y2="high:Q")
     )
     dots = base.mark_point().encode(y=y, shape=shape(series, values), tooltip=tooltip)
-    lines = [base.mark_line(opacity=0.55).encode(y=y)] if connected else []
+    lines = [base.mark_line().encode(y=y)] if connected else []
     return alt.layer(*lines, bars, dots)
 
 

@@ -56,7 +56,7 @@ CONFIG: dict[str, Any] = {
     },
     "point": {"filled": True, "size": 70, "opacity": 1},
     "rule": {"strokeWidth": 2},
-    "line": {"strokeWidth": 1.5},
+    "line": {"strokeWidth": 1.25},
     "text": {"fontSize": 12, "color": BLACK},
 }
 
@@ -88,8 +88,10 @@ def _scale(values: list[str], usual: list[str], signs: tuple[str, ...]) -> alt.S
 
 
 def _legend(values: list[str]) -> dict[str, Any]:
-    # A legend that is switched off in one of two channels is switched off in both.
-    return {} if len(values) > 1 else {"legend": None}
+    # One that is switched off in colour or in shape is switched off in both. Two columns fit on a phone.
+    if len(values) < 2:
+        return {"legend": None}
+    return {"legend": alt.Legend(columns=2)} if len(values) > 3 else {}
 
 
 def _natural(text: str) -> list[tuple[int, str]]:

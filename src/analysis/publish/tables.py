@@ -16,6 +16,8 @@ from analysis.publish.frames import interval_texts
 from analysis.records import Problem
 
 _NAME = re.compile(r"^[a-z][a-z0-9-]*$")
+# An estimate and its interval, and the count behind them: neither is broken across lines.
+_UNBROKEN = re.compile(r"[-\d.]+(?: [^\s\[\]()]+)? \[[-\d., ]+\]|\(n = \d+[^()]*\)")
 # What begins markup inside a line of MyST, with every extension of the book switched on.
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>$|~&!#])")
 
@@ -78,7 +80,8 @@ def table(
             for row in frame.to_dict("records")
         ),
     ]
-    return Markdown("\n".join([f"```{{table}} {escape_text(caption)}", f":name: {name}", "", *lines, "```"]))
+    # Tildes, because the first line of a fence of backticks may not hold another one.
+    return Markdown("\n".join([f"~~~{{table}} {escape_text(caption)}", f":name: {name}", "", *lines, "~~~"]))
 
 
 def interval_table(
@@ -134,7 +137,7 @@ def escape_text(text: str) -> str:
 
 
 def _cell(value: Any, digits: int, *, as_code: bool) -> str:
-    text = _as_text(value, digits)
+    text = _UNBROKEN.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), _as_text(value, digits))
     if not as_code:
         return escape_text(text)
     shown = visible(text).strip()
