@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-import frames_for_tests as made_up
 import pandas as pd
 from nbformat import v4
 
+import made_up_frames as made_up
 from analysis.publish import charts
 from analysis.publish.ipynb import write_notebook
 from analysis.publish.tables import emitted, interval_table, table

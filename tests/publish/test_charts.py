@@ -7,10 +7,10 @@ from functools import cache
 from html import unescape
 from urllib.parse import unquote
 
-import frames_for_tests as made_up
 import pandas as pd
 import pytest
 
+import made_up_frames as made_up
 from analysis.publish import charts
 from analysis.publish.charts import Chart
 from analysis.records import Problem

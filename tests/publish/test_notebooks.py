@@ -38,7 +38,7 @@ def test_a_good_notebook_takes_its_place(notebooks: Path, target: Path, local: P
     parameters, injected, first, second = page.cells[1:]
     assert parameters.metadata.tags == ["parameters"]
     assert injected.metadata.tags == ["injected-parameters", "hide-input"]
-    assert first.outputs[0].text == "2048 recall [256] 1.0 True\n"
+    assert first.outputs[0].text == "2048 recall [256] 1.0 True None\n"
     assert second.outputs[0].data["text/plain"] == "2049"
     assert [cell.execution_count for cell in page.cells[1:]] == [1, 2, 3, 4]
     assert list((local / "failed").iterdir()) == []
@@ -94,9 +94,11 @@ def test_a_misspelt_parameter_starts_no_kernel(notebooks: Path, target: Path, lo
 
 
 def test_each_notebook_gets_the_parameters_it_declares(notebooks: Path, tmp_path: Path) -> None:
-    written = run_all(["08_no_parameters_cell", "01"], {"depth": 7}, tmp_path / "out", folder=notebooks)
+    common = {"regime": "recall", "profile": "declared by none of them"}
+    names = ["08_no_parameters_cell", "01"]
+    written = run_all(names, {"depth": 7}, tmp_path / "out", common=common, folder=notebooks)
     assert [path.name for path in written] == ["08_no_parameters_cell.ipynb", "01_good.ipynb"]
-    assert nbformat.read(written[1], 4).cells[3].outputs[0].text.startswith("7 ")
+    assert nbformat.read(written[1], 4).cells[3].outputs[0].text.startswith("7 recall ")
 
 
 def test_a_parameter_that_no_notebook_declares_stops_before_the_first(notebooks: Path, tmp_path: Path) -> None:

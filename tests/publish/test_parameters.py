@@ -11,7 +11,7 @@ from analysis.records import Problem
 
 def test_a_parameters_cell_reads_like_a_manual(notebooks: Path) -> None:
     found = declared(notebooks / "01_good.ipynb")
-    assert list(found) == ["depth", "regime", "depths", "ratio", "quick"]
+    assert list(found) == ["depth", "regime", "depths", "ratio", "quick", "regimes"]
     assert found["depths"] == Parameter("depths", "list[int]", "[256]", "several depths")
 
 
@@ -27,6 +27,9 @@ def test_a_parameters_cell_reads_like_a_manual(notebooks: Path) -> None:
         ("ratio", "0.5", 0.5),
         ("ratio", 1, 1.0),
         ("quick", "false", False),
+        ("regimes", "recall,prose", ["recall", "prose"]),
+        ("regimes", "256,2048", [256, 2048]),
+        ("regimes", None, None),
     ],
 )
 def test_text_is_read_as_the_declared_type(notebooks: Path, name: str, text: Any, value: Any) -> None:
@@ -40,6 +43,7 @@ def test_text_is_read_as_the_declared_type(notebooks: Path, name: str, text: Any
     [
         ("depth", "deep", "int"),
         ("depth", 1.5, "int"),
+        ("depth", None, "int"),
         ("regime", 12, "str"),
         ("depths", "256,deep", "list[int]"),
         ("depths", "[256", "list[int]"),
@@ -56,7 +60,8 @@ def test_a_misspelt_parameter_is_refused_with_the_closest(notebooks: Path) -> No
     with pytest.raises(Problem) as problem:
         values_for(notebooks / "01_good.ipynb", {"dephts": "256"})
     assert str(problem.value) == (
-        "01_good has no parameter dephts; expected one of depth, regime, depths, ratio, quick; did you mean depths?"
+        "01_good has no parameter dephts; expected one of depth, regime, depths, ratio, quick, regimes; "
+        "did you mean depths?"
     )
 
 

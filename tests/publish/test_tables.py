@@ -2,7 +2,6 @@
 
 import pandas as pd
 import pytest
-from frames_for_tests import NAN, lengths, ratios
 from docutils import nodes
 from docutils.core import publish_doctree
 from hypothesis import given
@@ -12,6 +11,7 @@ from myst_parser.parsers.docutils_ import Parser
 from analysis.publish.formats import format_interval, visible
 from analysis.publish.tables import emitted, escape_text, interval_table, table
 from analysis.records import Problem
+from made_up_frames import NAN, lengths, ratios
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 EXTENSIONS = ["amsmath", "attrs_block", "attrs_inline", "colon_fence", "deflist", "dollarmath", "substitution"]

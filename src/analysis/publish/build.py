@@ -5,9 +5,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import yaml
+from sphinx_external_toc.parsing import MalformedError, parse_toc_yaml
+from yaml import YAMLError  # type: ignore[import-untyped]  # its stubs are a package of their own
 
 from analysis.publish.ipynb import read_notebook
 from analysis.records import Problem
@@ -38,19 +38,9 @@ def toc_pages(book: Path) -> list[str]:
     """
     file = book / "_toc.yml"
     try:
-        toc = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+        return list(parse_toc_yaml(file))
+    except (OSError, ValueError, YAMLError, MalformedError) as error:
         raise Problem(f"{file} cannot be read: {error}") from None
-    return [str(toc["root"]), *_files(toc)]
-
-
-def _files(entry: Any) -> list[str]:
-    if isinstance(entry, list):
-        return [page for item in entry for page in _files(item)]
-    if not isinstance(entry, dict):
-        return []
-    own = [str(entry["file"])] if "file" in entry else []
-    return own + [page for key in ("parts", "chapters", "sections") for page in _files(entry.get(key))]
 
 
 def copy_book(book: Path, target: Path) -> Path:

@@ -99,10 +99,19 @@ def run_all(
     parameters: Mapping[str, Any],
     out_dir: Path,
     *,
+    common: Mapping[str, Any] | None = None,
     folder: Path | None = None,
     timeout: float = CELL_TIMEOUT,
 ) -> list[Path]:
     """Execute notebooks one after the other, each with those parameters that it declares; return their places.
+
+    Args:
+        names: the chapters, in order.
+        parameters: values by name; each must be declared by at least one of the notebooks.
+        out_dir: where the executed notebooks go.
+        common: values for whichever notebooks declare them, if any; `parameters` go before them.
+        folder: where the notebooks lie; the checkout's by default.
+        timeout: seconds that one cell may take.
 
     Raises:
         Problem: as `run_notebook`, or no notebook declares one of the parameters. Notebooks that ran before stay.
@@ -122,7 +131,8 @@ def run_all(
     with tqdm(sources, unit="chapter", dynamic_ncols=True) as bar:
         for source in bar:
             bar.set_description(source.stem)
-            own = {name: value for name, value in parameters.items() if name in known[source]}
+            given = {**(common or {}), **parameters}
+            own = {name: value for name, value in given.items() if name in known[source]}
             written.append(run_notebook(source, out_dir / source.name, own, timeout=timeout))
     return written
 

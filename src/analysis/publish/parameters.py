@@ -62,7 +62,8 @@ def declared(notebook: Path) -> dict[str, Parameter]:
 def values_for(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the given values in the types that the notebook declares.
 
-    Text, as a command line gives it, is read as the declared type; a list is written `256,2048` or as JSON.
+    Text, as a command line gives it, is read as the declared type; a list is written `256,2048` or as JSON. A parameter
+    whose default is None also takes None.
 
     Raises:
         Problem: a name is not declared (with the closest that is), or a value is not of its type.
@@ -81,6 +82,8 @@ def values_for(notebook: Path, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _typed(notebook: Path, parameter: Parameter, value: Any) -> Any:
     wanted, read = _TYPES[parameter.type], value
+    if value is None and parameter.default == "None":
+        return None
     try:
         if isinstance(value, str) and parameter.type.startswith(("list", "dict")):
             read = json.loads(value) if value.lstrip().startswith(("[", "{")) else _split(value)
@@ -92,5 +95,6 @@ def _typed(notebook: Path, parameter: Parameter, value: Any) -> Any:
         ) from None
 
 
-def _split(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
+def _split(text: str) -> list[int | str]:
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    return [int(part) if part.lstrip("-").isdecimal() else part for part in parts]

@@ -1,0 +1,53 @@
+"""`specbook book`: run the notebooks and build this machine's own copy of the book."""
+
+from typing import Annotated
+
+import typer
+
+from analysis.cli import app
+from analysis.cli.show import console
+from analysis.publish.build import CHAPTERS, build_book, committed_book, copy_book, local_book
+from analysis.publish.notebooks import find_notebook, notebook_names, run_all
+
+# What follows as `-p NAME VALUE` belongs to the notebooks.
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+Profile = Annotated[str, typer.Option(help="How much to measure: a name from data/grids.")]
+Pair = Annotated[str, typer.Option(help="What to measure: a name from data/pairs, or a TOML file.")]
+
+
+@app.command("book", context_settings=PASSED_ON)
+def book(
+    context: typer.Context,
+    *,
+    profile: Profile = "quick",
+    pair: Pair = "",
+    only: Annotated[list[str] | None, typer.Option(help="Run this chapter alone; may be given several times.")] = None,
+) -> None:
+    """Run the notebooks against a real llama-server, build local/book and print the page to open.
+
+    Notebook parameters may follow as papermill takes them: `-p NAME VALUE`, several times.
+    """
+    common = {"profile": profile} | ({"pair": pair} if pair else {})
+    run_and_build(only or notebook_names(), notebook_parameters(context.args), common)
+
+
+def notebook_parameters(words: list[str]) -> dict[str, str]:
+    """Return the parameters of `-p NAME VALUE -p NAME VALUE`.
+
+    Raises:
+        BadParameter: the words are something else.
+    """
+    if len(words) % 3 or any(option not in ("-p", "--parameters") for option in words[::3]):
+        raise typer.BadParameter(f"cannot read {' '.join(words)!r}; expected -p NAME VALUE, several times")
+    return dict(zip(words[1::3], words[2::3], strict=True))
+
+
+def run_and_build(names: list[str], parameters: dict[str, str], common: dict[str, str]) -> None:
+    """Run chapters into the local book, build it, and print its first page or that of the one chapter."""
+    sources = [find_notebook(name) for name in names]
+    target = copy_book(committed_book(), local_book())
+    run_all(names, parameters, target / CHAPTERS, common=common)
+    with console.status("building the pages"):
+        first = build_book(target)
+    page = first.parent / CHAPTERS / f"{sources[0].stem}.html" if len(sources) == 1 else first
+    console.print(f"open {page}", markup=False, soft_wrap=True)
