@@ -1,8 +1,10 @@
 """The derived statements of the two cards: what is claimed, and the formula over measured values that it rests on."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from analysis.evidence import formula, published, tables
 from analysis.evidence.formula import Formula
@@ -41,7 +43,7 @@ class Claim:
 
 
 @cache
-def claims(folder: Path | None = None) -> dict[str, Claim]:
+def claims(folder: Path | None = None) -> Mapping[str, Claim]:
     """Return all claims by id, in the order of the cards.
 
     Raises:
@@ -52,10 +54,10 @@ def claims(folder: Path | None = None) -> dict[str, Claim]:
     for claim in found.values():
         for name in sorted(claim.names - known.keys()):
             raise claim.line.problem(f"the formula names {name!r}, which no row has")
-    return found
+    return MappingProxyType(found)
 
 
-def values(found: dict[str, Claim], folder: Path | None = None) -> dict[str, Printed]:
+def values(found: Mapping[str, Claim], folder: Path | None = None) -> dict[str, Printed]:
     """Return everything that a formula may name: measured values, constants and the numbers of claims."""
     named = {claim.id: claim.number for claim in found.values() if claim.number is not None}
     measured = {row.id: row.printed for row in published.rows(folder).values()}

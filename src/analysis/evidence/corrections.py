@@ -4,10 +4,11 @@ A correction is never an edit. It is a new entry that names the rows and claims 
 them as a margin note.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from analysis.evidence import claims as ledger
@@ -46,7 +47,7 @@ class Correction:
 
 
 @cache
-def corrections(folder: Path | None = None) -> dict[str, Correction]:
+def corrections(folder: Path | None = None) -> Mapping[str, Correction]:
     """Return all corrections by id, in the order of the ledger.
 
     Raises:
@@ -60,7 +61,7 @@ def corrections(folder: Path | None = None) -> dict[str, Correction]:
             if name not in known:
                 raise line.problem(f"applies to {name!r}, which is neither a row nor a claim")
         found[correction.id] = correction
-    return found
+    return MappingProxyType(found)
 
 
 def notes_for(ids: Iterable[str], folder: Path | None = None) -> dict[str, tuple[Correction, ...]]:

@@ -13,6 +13,7 @@ from pandera.io.pandas_io import from_frictionless_schema
 
 from analysis.evidence import cells, consistency, published, tables
 from analysis.evidence import corrections as ledger
+from analysis.evidence import step_model as model
 from analysis.evidence.audit import VERDICTS, audit
 from analysis.evidence.consistency.lengths import conditional
 from analysis.evidence.consistency.steps import step_points
@@ -165,6 +166,36 @@ def break_even_grid() -> pd.DataFrame:
             bounds = {f"acceptance{end}": bound for end, bound in _bounds(acceptance)}
             grid.append({"step": name, "step_ms": float(duration.centre), "raw": float(rate.centre), **bounds})
     return pd.DataFrame(grid)
+
+
+def step_model() -> pd.DataFrame:
+    """Return the mechanistic model of the step beside each published cell that it can be held against.
+
+    Columns: card, build, depth_tokens, n, target, drafter, drafter_stated, and, each with `_low` and `_high`:
+    raw_steps (the model's drafted step in raw steps), measured (what the card implies), error (%), bandwidth (GB/s
+    that the raw rate needs). The upper bound of raw_steps is for rows that are routed independently.
+    """
+    return pd.DataFrame([_compared(found) for found in model.compare(published.rows())]).set_index("id")
+
+
+def _compared(found: model.Predicted) -> dict[str, Any]:
+    row = found.cell.row
+    numbers = {
+        "raw_steps": found.raw_steps,
+        "measured": found.measured,
+        "error": found.error,
+        "bandwidth": found.bandwidth,
+    }
+    return {
+        "id": row.id,
+        "card": row.card,
+        "build": row.factors.get("build"),
+        "depth_tokens": published.depth_tokens(row),
+        "n": found.cell.n,
+        "target": found.target.id,
+        "drafter": found.drafter.id,
+        "drafter_stated": found.drafter_stated,
+    } | {f"{name}{end}": bound for name, value in numbers.items() for end, bound in _bounds(value)}
 
 
 def corrections(folder: Path | None = None) -> pd.DataFrame:

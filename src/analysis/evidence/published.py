@@ -1,9 +1,11 @@
 """The measured values of the two cards: one row a value, with its quote and the factors that the card states."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 from analysis.evidence import tables
 from analysis.evidence.interval import Interval
@@ -52,23 +54,23 @@ class Row:
 
 
 @cache
-def rows(folder: Path | None = None) -> dict[str, Row]:
+def rows(folder: Path | None = None) -> Mapping[str, Row]:
     """Return all measured values by id, in the order of the cards.
 
     Raises:
         Problem: a line of `values.csv` is wrong (file, line, reason).
     """
-    return {row.id: row for row in map(_row, tables.read("values", folder))}
+    return MappingProxyType({row.id: row for row in map(_row, tables.read("values", folder))})
 
 
 @cache
-def constants(folder: Path | None = None) -> dict[str, Printed]:
+def constants(folder: Path | None = None) -> Mapping[str, Printed]:
     """Return exact numbers that no card measured, by id: bits per weight of formats, bytes of units, model shapes.
 
     Raises:
         Problem: a line of `constants.csv` is wrong (file, line, reason).
     """
-    return {line.cells["id"]: _exact(line) for line in tables.read("constants", folder)}
+    return MappingProxyType({line.cells["id"]: _exact(line) for line in tables.read("constants", folder)})
 
 
 def factors_that_differ(a: Row, b: Row) -> tuple[str, ...]:
