@@ -95,3 +95,32 @@ def test_fixture_writes_both_models(specbook, tmp_path):
     status, _, err = specbook("fixture", "dsv4", str(tmp_path / "large"), "--gguf", "--large")
     assert (status, (tmp_path / "large").exists()) == (1, False)
     assert "specbook convert" in err
+
+
+def test_check_of_a_pair_that_fits(specbook, dsv4_target, dsv4_drafter, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    status, out, err = specbook("check", str(dsv4_target), str(dsv4_drafter), "--context", "1024")
+    assert (status, err) == (0, "")
+    assert "Markov head" in out
+    assert "an estimate fitted to the CPU build" in out
+
+
+def test_check_shows_every_finding_and_ends_with_one_line(specbook, dsv4_target, dsv4_drafter, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "160")
+    status, out, err = specbook("check", str(dsv4_target), str(dsv4_drafter), "--spec-type", "draft-dflash")
+    assert status == 1
+    assert "refused" in out
+    expected = "speculation type: draft-dflash for a drafter of type dflash with a Markov head; expected draft-dspark"
+    assert err == f"specbook: {expected}\n"
+
+
+def test_check_of_an_unknown_speculation_type(specbook, dsv4_target):
+    status, _, err = specbook("check", str(dsv4_target), "--spec-type", "draft-dspork")
+    assert status == 1
+    assert err.startswith("specbook: unknown speculation type 'draft-dspork'; expected one of none, ngram-simple")
+
+
+def test_check_against_another_machines_memory(specbook, dsv4_target):
+    status, _, err = specbook("check", str(dsv4_target), "--memory", "0.001")
+    assert status == 1
+    assert "a shorter context or smaller files" in err
