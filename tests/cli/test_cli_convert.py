@@ -124,3 +124,27 @@ def test_check_against_another_machines_memory(specbook, dsv4_target):
     status, _, err = specbook("check", str(dsv4_target), "--memory", "0.001")
     assert status == 1
     assert "a shorter context or smaller files" in err
+
+
+@pytest.mark.engine
+@pytest.mark.parametrize("way", [(), ("--via-f16",)], ids=["direct", "over f16"])
+def test_quantize_tells_what_it_did(specbook, dsv4_drafter, tmp_path, monkeypatch, way):
+    monkeypatch.setenv("COLUMNS", "160")
+    status, out, _ = specbook("quantize", str(dsv4_drafter), str(tmp_path / "q.gguf"), "--recipe", "q2k-q4k", *way)
+    assert status == 0
+    assert "Q2_K Q4_K" in out
+    assert f"{tmp_path / 'q.gguf'}: 3.62 MiB -> 3.37 MiB" in out
+    assert [file.name for file in tmp_path.iterdir()] == ["q.gguf"]
+
+
+def test_quantize_with_an_unknown_recipe(specbook, tmp_path):
+    status, _, err = specbook("quantize", "a.gguf", str(tmp_path / "q.gguf"), "--recipe", "q2k")
+    assert status == 1
+    assert err.startswith("specbook: unknown recipe 'q2k'")
+
+
+def test_recipes_are_listed(specbook, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    status, out, _ = specbook("recipes")
+    assert status == 0
+    assert "iq2xxs-q4k" in out
