@@ -133,7 +133,7 @@ def test_quantize_tells_what_it_did(specbook, dsv4_drafter, tmp_path, monkeypatc
     status, out, _ = specbook("quantize", str(dsv4_drafter), str(tmp_path / "q.gguf"), "--recipe", "q2k-q4k", *way)
     assert status == 0
     assert "Q2_K Q4_K" in out
-    assert f"{tmp_path / 'q.gguf'}: 3.62 MiB -> 3.37 MiB" in out
+    assert f"{tmp_path / 'q.gguf'}: 3.63 MiB -> 3.35 MiB" in out
     assert [file.name for file in tmp_path.iterdir()] == ["q.gguf"]
 
 
