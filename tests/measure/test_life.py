@@ -13,6 +13,8 @@ class Completion:
     trimmed = 1
     draft_n = 7
     draft_n_accepted = 5
+    blurred = 0
+    withheld = 0
 
 
 def test_the_stream_is_added_up_as_the_server_counts():
@@ -20,6 +22,20 @@ def test_the_stream_is_added_up_as_the_server_counts():
     counters.add(Completion())
     counters.add(Completion())
     assert counters.counters() == Counters(drafts=4, draft_tokens=14, accepted_tokens=10, accepted_per_pos=(4, 4, 2, 0))
+
+
+def test_counts_that_an_unfinished_character_hid_are_not_held_against_the_servers():
+    counters = StreamCounters()
+    counters.add(Completion())
+    assert counters.certain
+    hidden = Completion()
+    hidden.blurred = 2
+    counters.add(hidden)
+    assert not counters.certain
+    undrafted = StreamCounters()
+    hidden.draft_n = 0
+    undrafted.add(hidden)
+    assert undrafted.certain  # without drafts the counts are exact, only durations are shared
 
 
 def test_equal_counters_pass_whatever_their_length():

@@ -46,9 +46,13 @@ class Life:
         """Start the server and wait until it answers."""
         self._started = now()
         self._server.__enter__()
-        # After loading: the page faults of reading a model are no sign of trouble, those of decoding are.
-        self._host_before = read_host_state(self._server.pid)
-        self._baseline = self.client.metrics()
+        try:
+            # After loading: the page faults of reading a model are no sign of trouble, those of decoding are.
+            self._host_before = read_host_state(self._server.pid)
+            self._baseline = self.client.metrics()
+        except BaseException:
+            self._server.__exit__(None, None, None)
+            raise
         return self
 
     def __exit__(
@@ -133,18 +137,25 @@ class Life:
         self._stream.add(completion)
         # Read after every request: should the next one be cut off, the last reading still matches the stream.
         read = self.client.metrics()
-        self._metrics = _since(self._baseline, read) if self._baseline and read else None
+        self._metrics = _since(self._baseline, read) if self._baseline and read and self._stream.certain else None
 
 
 class StreamCounters:
-    """The server's counters, added up again from what it streamed."""
+    """The server's counters, added up again from what it streamed.
+
+    `certain` is False once an unfinished character hid which evaluation drafted what: the stream's counts are then
+    a guess, and cannot be held against the server's.
+    """
 
     def __init__(self) -> None:
+        self.certain = True
         self._drafts = self._drafted = self._accepted = 0
         self._per_position = np.zeros(0, dtype=np.int64)
 
     def add(self, completion: Completion) -> None:
         """Add one request, with the accepted tokens of the last step that were not emitted."""
+        if completion.draft_n and (completion.blurred or completion.withheld):
+            self.certain = False
         drafted = np.asarray(completion.drafted, dtype=np.int64)
         accepted = np.asarray(completion.accepted, dtype=np.int64)
         if len(accepted):
