@@ -6,14 +6,17 @@ import numpy as np
 import pandas as pd
 
 from analysis.measure.economics import break_even_frame, drafted_rate_frame, rate_curve
-from analysis.measure.estimate import depth_frame, ratio_frame, step_frame
+from analysis.measure.estimate import interval_columns, ratio_frame, step_frame
 from analysis.measure.study import Study
 from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, provenance, study_of
 from analysis.publish.chart import Chart
 from analysis.publish.frames import interval_texts
 from analysis.publish.tables import Markdown, table
+from analysis.stats import Interval
 
+# The parts of a break-even, with their decimals.
+PARTS = {"raw": 1, "step": 1, "length": 2, "margin": 2}
 NOTHING_TO_COMPARE = "There is no pair of legs to compare: this run holds only one of raw and drafted."
 
 
@@ -97,15 +100,14 @@ class EconomicsPage:
         even = break_even_frame(self.study)
         if even.empty or even.iloc[0]["refused"]:
             return Markdown(NOTHING_TO_COMPARE)
-        depth = int(even.iloc[0]["depth"])
+        row = even.iloc[0]
+        depth = int(row["depth"])
         measured = drafted_rate_frame(self.study)
-        raw = depth_frame(self.study, "raw decode rate")
-        pooled = even[even["depth"] == depth]
         return charts.break_even(
             measured[measured["depth"] == depth],
             rate_curve(self.study, depth),
-            pooled.assign(estimate=pooled["raw"], low=np.nan, high=np.nan, n=int(raw["n"].sum())),
-            pooled,
+            pd.DataFrame([interval_columns(row["raw"], "")]),
+            even.head(1)[["estimate", "low", "high", "n", "method", "refused"]],
             name="break-even",
             machine=self.machine,
             title=f"Where a drafted step begins to pay, depth {depth}",
@@ -116,15 +118,17 @@ class EconomicsPage:
         frame = break_even_frame(self.study)
         if frame.empty:
             return Markdown(NOTHING_TO_COMPARE)
-        frame = frame.assign(break_even=interval_texts(frame))
+        parts = {name: [_text(value, digits) for value in frame[name]] for name, digits in PARTS.items()}
+        frame = frame.assign(break_even=interval_texts(frame), **parts)
         headings = {
             "depth": "depth",
             "raw": "raw decode rate (tokens/s)",
             "step": "drafted step (ms)",
             "break_even": "break-even (mean accepted length)",
             "length": "measured (mean accepted length)",
+            "margin": "measured less break-even",
         }
-        return table(frame, f"Break-even on {self.machine}, regimes together", "break-even", columns=headings, digits=1)
+        return table(frame, f"Break-even on {self.machine}, regimes together", "break-even", columns=headings)
 
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
@@ -142,3 +146,7 @@ def economics(**parameters: object) -> EconomicsPage:
     """
     study = study_of(parameters)
     return EconomicsPage(study, ratio_frame(study))
+
+
+def _text(interval: Interval, digits: int) -> str:
+    return f"{interval.format(decimals=digits)} (n = {interval.n})"
