@@ -9,7 +9,7 @@ from analysis.launch.steps import Mark, Steps, derive_steps
 
 Stop = Literal["limit", "eos", "word", "unknown"]
 Prompt = str | Sequence[int]
-_NOT_IN_A_SAMPLE = ("trimmed", "replayed", "blurred", "withheld")
+_NOT_IN_A_SAMPLE = ("trimmed", "withheld")
 
 # Everything that shapes a distribution, switched off: what is left is the temperature. A server's own defaults
 # (top_k 40, min_p 0.05 and whatever its operator set) never reach a measurement.

@@ -147,7 +147,8 @@ def step_frame(study: Study) -> pd.DataFrame:
     for depth in sorted({cell.depth for cell in cells_of(study, DRAFTED)}):
         samples = [s for cell, found, _ in by_cell(study, DRAFTED) if cell.depth == depth for s in found]
         drafted, accepted, ms, prompt = steps_of(samples)
-        for cost in step_cost_by_accepted(drafted, accepted, ms, prompt):
+        timed = ms > 0  # an evaluation that was replayed has no duration of its own
+        for cost in step_cost_by_accepted(drafted[timed], accepted[timed], ms[timed], prompt[timed]):
             kind = "without a draft" if cost.accepted is None else "drafted"
             key = {"series": f"depth {depth}", "depth": depth, "kind": kind, "accepted": cost.accepted or 0}
             rows.append(key | {"steps": cost.steps} | interval_columns(cost.ms, ""))

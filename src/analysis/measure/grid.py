@@ -1,6 +1,6 @@
 """A grid of cells, measured sample by sample: legs interleaved, finished samples never measured again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -95,7 +95,7 @@ def _measure(
 
 def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting: Setting) -> dict[str, Life]:
     """Start one server a leg. All stay alive; while one decodes, the others idle."""
-    begun = len(writer.directory.lives())
+    begun = _lives_begun(writer)
     legs = {task.leg.leg: task.leg for task in planned}
     return {
         name: stack.enter_context(
@@ -103,6 +103,13 @@ def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting
         )
         for number, (name, leg) in enumerate(legs.items())
     }
+
+
+def _lives_begun(writer: RunWriter) -> int:
+    """Return how many lives a run has seen; one that was killed left samples but no record."""
+    directory = writer.directory
+    names = {life.id for life in directory.lives()} | {sample.server for sample in directory.samples()}
+    return 1 + max((int(name.rsplit("-", 1)[-1]) for name in names), default=-1)
 
 
 def _prompts(grid: Grid, corpus: Corpus, life: Life) -> dict[str, list[Prompt]]:
@@ -118,11 +125,3 @@ def _prompts(grid: Grid, corpus: Corpus, life: Life) -> dict[str, list[Prompt]]:
         )
         for regime in grid.regimes
     }
-
-
-def lacking(run: RunDir, planned: Sequence[Task], prompts: int) -> Iterator[Cell]:
-    """Yield the cells of a plan that hold fewer samples than asked for."""
-    samples = run.samples()
-    for cell in dict.fromkeys(task.cell for task in planned):
-        if sum(sample.cell == cell.id for sample in samples) < prompts:
-            yield cell

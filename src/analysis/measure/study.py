@@ -192,7 +192,14 @@ def _open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:
     return RunDir.create(folder, run)
 
 
+def raw_beside_drafted(run: Run) -> list[tuple[str, str]]:
+    """Return the ids of the cells that pages set against each other: raw and drafted, at one depth and regime."""
+    raw = {(cell.depth, cell.regime): cell for cell in run.cells if cell.spec_type == "none"}
+    drafted = [cell for cell in run.cells if cell.spec_type != "none"]
+    return [(raw[cell.depth, cell.regime].id, cell.id) for cell in drafted if (cell.depth, cell.regime) in raw]
+
+
 def _study(directory: RunDir) -> Study:
     samples, lives = tuple(directory.samples()), tuple(directory.lives())
-    findings = tuple(check_all(Evidence(run=directory.run, samples=samples, lives=lives)))
+    findings = tuple(check_all(Evidence(directory.run, samples, lives, contrasts=raw_beside_drafted(directory.run))))
     return Study(directory=directory, samples=samples, lives=lives, findings=findings)

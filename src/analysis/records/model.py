@@ -264,7 +264,8 @@ class Sample:
 
     The three step columns have one entry per target evaluation after the fill, in order. The first emitted
     token comes from the fill, so `emitted == 1 + sum(accepted + 1)` once the last step is trimmed.
-    `draft_n` and `draft_n_accepted` are the server's own totals, untrimmed.
+    `draft_n` and `draft_n_accepted` are the server's own totals, untrimmed. `blurred` counts evaluations whose own
+    draft and duration could not be told apart, `replayed` those that repeat accepted tokens (no draft, 0 ms).
     """
 
     index: Count
@@ -287,6 +288,8 @@ class Sample:
     drafted: tuple[Count, ...]
     accepted: tuple[Count, ...]
     step_ms: tuple[Duration, ...]
+    blurred: Count = 0
+    replayed: Count = 0
     tokens: tuple[Count, ...]
     text: str
     stop: Literal["limit", "eos", "word", "unknown"] = "unknown"

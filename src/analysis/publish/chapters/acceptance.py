@@ -69,7 +69,10 @@ class AcceptancePage:
     def counts_table(self) -> Markdown:
         """Return the verification steps and the evaluations without a draft."""
         rows = []
+        depth = self.frame["depth"].min() if len(self.frame) else None
         for cell in cells_of(self.study, DRAFTED):
+            if cell.depth != depth:
+                continue
             samples = [sample for sample in self.study.publishable if sample.cell == cell.id]
             if not samples:
                 continue
@@ -92,7 +95,7 @@ class AcceptancePage:
         """Return how many emissions bear which label."""
         frame = labels_frame(self.study)
         headings = {"regime": "regime", "label": "what was written", "samples": "samples", "kept": "kept"}
-        return table(frame, "What the emitted text was, both legs together", "labels", columns=headings)
+        return table(frame, "What the emitted text was, all depths together", "labels", columns=headings)
 
     def loops(self) -> Markdown | object:
         """Return an emission that was left out, for the reader to see why."""
@@ -116,7 +119,7 @@ def acceptance(**parameters: object) -> AcceptancePage:
     Raises:
         Problem: see `measure_study`.
     """
-    study = study_of(parameters)
+    study = study_of(parameters, raw=False)
     frame = acceptance_frame(study)
     if len(frame):
         shallowest = frame["depth"].min()

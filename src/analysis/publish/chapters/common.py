@@ -16,8 +16,10 @@ from analysis.publish.tables import Markdown, escape_text
 SIZES = tuple(field.name for field in fields(Grid))
 
 
-def study_of(parameters: Mapping[str, object]) -> Study:
+def study_of(parameters: Mapping[str, object], *, raw: bool) -> Study:
     """Return the study that a chapter's parameters ask for: a recorded run, or a measurement.
+
+    With `raw`, the target is also measured without speculation, prompt by prompt beside the drafted leg.
 
     Raises:
         Problem: see `measure_study` and `open_study`.
@@ -37,6 +39,7 @@ def study_of(parameters: Mapping[str, object]) -> Study:
         size=size,
         corpus=str(parameters.get("corpus") or ""),
         server=ServerAccess(str(parameters.get("server_url") or ""), str(parameters.get("api_key_file") or "")),
+        raw=raw,
         remeasure=bool(parameters.get("remeasure")),
     )
 

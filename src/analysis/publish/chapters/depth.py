@@ -11,7 +11,6 @@ from analysis.publish.chapters.common import in_words, provenance, refusals, stu
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, interval_table, table
 
-MIB = 2**20
 NOT_DRAFTED = "Nothing drafts in this pair."
 
 
@@ -60,61 +59,6 @@ class DepthPage:
         """Return accepted over drafted tokens by depth and regime."""
         return self._table("acceptance", "Accepted over drafted tokens", "aggregate-by-depth")
 
-    def rate_table(self) -> Markdown:
-        """Return the decode rates of both legs by depth and regime."""
-        frames = []
-        for leg, quantity in (("drafted", "decode rate"), ("raw", "raw decode rate")):
-            frame = depth_frame(self.study, quantity)
-            if len(frame):
-                frames.append(frame.assign(row=[f"{depth}, {leg}" for depth in frame["depth"]]))
-        if not frames:
-            return Markdown("No decode rate was measured.")
-        both = pd.concat(frames).sort_values("depth", kind="stable")
-        caption = f"Decode rate (tokens/s) by depth and leg, on {self.study.run.machine.cpu}"
-        return interval_table(both, caption, "rate-by-depth", rows="row", digits=1)
-
-    def fill_table(self) -> Markdown:
-        """Return fill rate and time to first token of both legs, regimes together."""
-        rows = []
-        for leg, prefix in (("raw", "raw "), ("drafted", "")):
-            fill, first = (depth_points(self.study, prefix + quantity) for quantity in ("fill", "ttft"))
-            for depth in sorted(set(fill["depth"])):
-                rows.append(
-                    {
-                        "depth": depth,
-                        "leg": leg,
-                        "samples": int((fill["depth"] == depth).sum()),
-                        "fill (tokens/s, median)": float(fill.loc[fill["depth"] == depth, "value"].median()),
-                        "first token (ms, median)": float(first.loc[first["depth"] == depth, "value"].median()),
-                    }
-                )
-        if not rows:
-            return Markdown("No fill was measured.")
-        frame = pd.DataFrame(rows).sort_values(["depth", "leg"], ascending=[True, False])
-        caption = "Evaluating the text that is new to the cache, and waiting for the first token"
-        return table(frame, caption, "fill-by-depth", digits=0)
-
-    def memory_table(self) -> Markdown:
-        """Return the resident memory of each server that was measured."""
-        rows = [
-            {
-                "server": life.id,
-                "loaded (MiB)": life.memory_loaded / MIB if life.memory_loaded else None,
-                "highest (MiB)": life.memory_peak / MIB if life.memory_peak else None,
-                "counters": "agree"
-                if life.metrics == life.stream
-                else "not checked"
-                if life.metrics is None
-                else "disagree",
-            }
-            for life in self.study.lives
-        ]
-        if not rows:
-            return Markdown("No server's life was recorded.")
-        return table(
-            pd.DataFrame(rows), "Memory of the servers, and their counters beside the stream's", "memory", digits=0
-        )
-
     def refused_table(self) -> Markdown:
         """Return what gates refused or warned about, counted by reason."""
         found = refusals(self.study, "refuse") + refusals(self.study, "warn")
@@ -146,4 +90,4 @@ def depth_regime(**parameters: object) -> DepthPage:
     Raises:
         Problem: see `measure_study`.
     """
-    return DepthPage(study_of(parameters))
+    return DepthPage(study_of(parameters, raw=False))

@@ -6,15 +6,16 @@ import numpy as np
 import pandas as pd
 
 from analysis.measure.economics import break_even_frame, drafted_rate_frame, rate_curve
-from analysis.measure.estimate import interval_columns, ratio_frame, step_frame
+from analysis.measure.estimate import depth_frame, depth_points, interval_columns, ratio_frame, step_frame
 from analysis.measure.study import Study
 from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, provenance, study_of
 from analysis.publish.chart import Chart
 from analysis.publish.frames import interval_texts
-from analysis.publish.tables import Markdown, table
+from analysis.publish.tables import Markdown, interval_table, table
 from analysis.stats import Interval
 
+MIB = 2**20
 # The parts of a break-even, with their decimals.
 PARTS = {"raw": 1, "step": 1, "length": 2, "margin": 2}
 NOTHING_TO_COMPARE = "There is no pair of legs to compare: this run holds only one of raw and drafted."
@@ -71,6 +72,61 @@ class EconomicsPage:
             "equal": "prompts with equal text",
         }
         return table(frame, f"Does it pay on {self.machine}? Paired by prompt, 95 %", "verdicts", columns=headings)
+
+    def rate_table(self) -> Markdown:
+        """Return the decode rates of both legs by depth and regime."""
+        frames = []
+        for leg, quantity in (("drafted", "decode rate"), ("raw", "raw decode rate")):
+            frame = depth_frame(self.study, quantity)
+            if len(frame):
+                frames.append(frame.assign(row=[f"{depth}, {leg}" for depth in frame["depth"]]))
+        if not frames:
+            return Markdown("No decode rate was measured.")
+        both = pd.concat(frames).sort_values("depth", kind="stable")
+        caption = f"Decode rate (tokens/s) by depth and leg, on {self.study.run.machine.cpu}"
+        return interval_table(both, caption, "rate-by-depth", rows="row", digits=1)
+
+    def fill_table(self) -> Markdown:
+        """Return fill rate and time to first token of both legs, regimes together."""
+        rows = []
+        for leg, prefix in (("raw", "raw "), ("drafted", "")):
+            fill, first = (depth_points(self.study, prefix + quantity) for quantity in ("fill", "ttft"))
+            for depth in sorted(set(fill["depth"])):
+                rows.append(
+                    {
+                        "depth": depth,
+                        "leg": leg,
+                        "samples": int((fill["depth"] == depth).sum()),
+                        "fill (tokens/s, median)": float(fill.loc[fill["depth"] == depth, "value"].median()),
+                        "first token (ms, median)": float(first.loc[first["depth"] == depth, "value"].median()),
+                    }
+                )
+        if not rows:
+            return Markdown("No fill was measured.")
+        frame = pd.DataFrame(rows).sort_values(["depth", "leg"], ascending=[True, False])
+        caption = "Evaluating the text that is new to the cache, and waiting for the first token"
+        return table(frame, caption, "fill-by-depth", digits=0)
+
+    def memory_table(self) -> Markdown:
+        """Return the resident memory of each server that was measured."""
+        rows = [
+            {
+                "server": life.id,
+                "loaded (MiB)": life.memory_loaded / MIB if life.memory_loaded else None,
+                "highest (MiB)": life.memory_peak / MIB if life.memory_peak else None,
+                "counters": "agree"
+                if life.metrics == life.stream
+                else "not checked"
+                if life.metrics is None
+                else "disagree",
+            }
+            for life in self.study.lives
+        ]
+        if not rows:
+            return Markdown("No server's life was recorded.")
+        return table(
+            pd.DataFrame(rows), "Memory of the servers, and their counters beside the stream's", "memory", digits=0
+        )
 
     def step_chart(self) -> Chart | Markdown:
         """Return the duration of a step against the tokens it accepted."""
@@ -144,9 +200,9 @@ def economics(**parameters: object) -> EconomicsPage:
     Raises:
         Problem: see `measure_study`.
     """
-    study = study_of(parameters)
+    study = study_of(parameters, raw=True)
     return EconomicsPage(study, ratio_frame(study))
 
 
 def _text(interval: Interval, digits: int) -> str:
-    return f"{interval.format(decimals=digits)} (n = {interval.n})"
+    return interval.format(decimals=digits)
