@@ -119,7 +119,7 @@ def test_emitted_text_is_inert_and_its_controls_are_seen() -> None:
     ("numbers", "text"),
     [
         ((0.54, 0.48, 0.6, 5), "0.54 [0.48, 0.60] (n = 5)"),
-        ((0.54, NAN, NAN, 3), "0.54 (n = 3, no interval)"),
+        ((0.54, NAN, NAN, 3), "0.54 (n = 3)"),
         ((NAN, NAN, NAN, 0), "not measured"),
     ],
 )

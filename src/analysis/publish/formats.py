@@ -14,7 +14,7 @@ def format_interval(
 ) -> str:
     """Return an estimate as text: `0.54 [0.48, 0.60] (n = 5)`.
 
-    Without an interval it is `0.54 (n = 5, no interval)`; a refused one is `refused: ` and the reason, whatever
+    Without an interval it is `0.54 (n = 5)`; a refused one is `refused: ` and the reason, whatever
     its value. `digits` counts decimals, `unit` follows the estimate.
     """
     if refused:
@@ -23,7 +23,7 @@ def format_interval(
         return "not measured"
     value = f"{estimate:.{digits}f}" + (f" {unit}" if unit else "")
     if math.isnan(low) or math.isnan(high):
-        return f"{value} (n = {n}, no interval)"
+        return f"{value} (n = {n})"
     return f"{value} [{low:.{digits}f}, {high:.{digits}f}] (n = {n})"
 
 
