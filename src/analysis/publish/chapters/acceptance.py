@@ -8,7 +8,7 @@ from analysis.measure.estimate import acceptance_frame, acceptance_of, acceptanc
 from analysis.measure.plan import DRAFTED
 from analysis.measure.study import Study
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, provenance, study_of
+from analysis.publish.chapters.common import in_words, made_how, provenance, study_of
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, emitted, table
 from analysis.records import Sample
@@ -39,7 +39,10 @@ class AcceptancePage:
         if self.frame.empty or (self.frame["refused"] != "").all():
             return Markdown("No regime may be shown; the table below says why.")
         return charts.acceptance_by_position(
-            self.frame, name="acceptance-by-position", points=acceptance_points(self.study)
+            self.frame,
+            name="acceptance-by-position",
+            points=acceptance_points(self.study),
+            note=f"Intervals: {made_how(self.frame)}.",
         )
 
     def table(self) -> Markdown:
@@ -63,7 +66,7 @@ class AcceptancePage:
             "proposal rate": "proposal rate",
             "conditional": "conditional",
         }
-        caption = "Acceptance by draft position; intervals at 95 %, over prompts"
+        caption = f"Acceptance by draft position; {made_how(self.frame)}"
         return table(wide, caption, "acceptance-by-position", columns=headings)
 
     def counts_table(self) -> Markdown:

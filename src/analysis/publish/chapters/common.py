@@ -6,6 +6,8 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from analysis.gates import Finding
 from analysis.measure.access import ServerAccess
 from analysis.measure.plan import Grid, load_grid
@@ -71,6 +73,12 @@ def provenance(study: Study, chapter: str) -> Markdown:
 def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
     """Return a row of estimates as text: estimate, interval, number of prompts, or the refusal."""
     return format_interval(row["estimate"], row["low"], row["high"], row["n"], digits=digits, refused=row["refused"])
+
+
+def made_how(frame: pd.DataFrame) -> str:
+    """Return how the intervals of a frame were made: level, methods, unit of replication."""
+    methods = [method for method in dict.fromkeys(frame["method"]) if method]
+    return f"95 %, {', '.join(methods) or 'too few prompts for an interval'}, over prompts"
 
 
 def refusals(study: Study, level: str) -> list[Finding]:

@@ -7,7 +7,7 @@ import pandas as pd
 from analysis.measure.estimate import depth_frame, depth_points
 from analysis.measure.study import Study
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, provenance, refusals, study_of
+from analysis.publish.chapters.common import in_words, made_how, provenance, refusals, study_of
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, interval_table, table
 
@@ -49,6 +49,7 @@ class DepthPage:
             name="mean-accepted-length",
             quantity="mean accepted length (tokens)",
             points=depth_points(self.study, "mean accepted length"),
+            note=f"Intervals: {made_how(frame)}.",
         )
 
     def length_table(self) -> Markdown:
@@ -81,7 +82,7 @@ class DepthPage:
         frame = depth_frame(self.study, quantity)
         if frame.empty:
             return Markdown(NOT_DRAFTED)
-        return interval_table(frame, f"{caption} by depth and regime; 95 %, over prompts", name)
+        return interval_table(frame, f"{caption} by depth and regime; {made_how(frame)}", name)
 
 
 def depth_regime(**parameters: object) -> DepthPage:

@@ -9,7 +9,7 @@ from analysis.measure.economics import break_even_frame, drafted_rate_frame, rat
 from analysis.measure.estimate import depth_frame, depth_points, interval_columns, ratio_frame, step_frame
 from analysis.measure.study import Study
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, provenance, study_of
+from analysis.publish.chapters.common import in_words, made_how, provenance, study_of
 from analysis.publish.chart import Chart
 from analysis.publish.frames import interval_texts
 from analysis.publish.tables import Markdown, interval_table, table
@@ -53,7 +53,9 @@ class EconomicsPage:
         """Return the speed ratio of every cell."""
         if self._shown().empty:
             return Markdown(NOTHING_TO_COMPARE)
-        return charts.decode_vs_raw(self.ratios, name="ratio", machine=self.machine)
+        return charts.decode_vs_raw(
+            self.ratios, name="ratio", machine=self.machine, note=f"Intervals: {made_how(self.ratios)}."
+        )
 
     def ratio_table(self) -> Markdown:
         """Return the speed ratio and the verdict of every cell."""
@@ -71,7 +73,7 @@ class EconomicsPage:
             "verdict": "verdict",
             "equal": "prompts with equal text",
         }
-        return table(frame, f"Does it pay on {self.machine}? Paired by prompt, 95 %", "verdicts", columns=headings)
+        return table(frame, f"Does it pay on {self.machine}? {made_how(self.ratios)}", "verdicts", columns=headings)
 
     def rate_table(self) -> Markdown:
         """Return the decode rates of both legs by depth and regime."""
@@ -84,7 +86,7 @@ class EconomicsPage:
             return Markdown("No decode rate was measured.")
         both = pd.concat(frames).sort_values("depth", kind="stable")
         both["row"] = pd.Categorical(both["row"], list(dict.fromkeys(both["row"])), ordered=True)
-        caption = f"Decode rate (tokens/s) by depth and leg, on {self.study.run.machine.cpu}"
+        caption = f"Decode rate (tokens/s) by depth and leg, on {self.machine}; {made_how(both)}"
         return interval_table(both, caption, "rate-by-depth", rows="row", digits=1)
 
     def fill_table(self) -> Markdown:
@@ -150,7 +152,12 @@ class EconomicsPage:
             "steps": "steps",
             "ms": "milliseconds (n = prompts)",
         }
-        return table(frame, f"Duration of a target evaluation on {self.machine}", "step-cost", columns=headings)
+        return table(
+            frame,
+            f"Duration of a target evaluation on {self.machine}; {made_how(frame)}",
+            "step-cost",
+            columns=headings,
+        )
 
     def break_even_chart(self) -> Chart | Markdown:
         """Return the decode rate of drafted steps against mean accepted length, at the shallowest depth."""
@@ -187,7 +194,7 @@ class EconomicsPage:
         }
         caption = (
             f"Mean accepted length at which a drafted step breaks even on {self.machine}, and what was measured; "
-            "regimes together, 95 %. Above a margin of 0 a drafted step pays"
+            f"regimes together, {made_how(frame)}. Above a margin of 0 a drafted step pays"
         )
         return table(frame, caption, "break-even", columns=headings)
 
