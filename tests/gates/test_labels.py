@@ -4,6 +4,8 @@ from hypothesis import strategies as st
 
 from analysis.gates.labels import label
 from analysis.gates.regime import ALLOWED
+from analysis.measure.corpus import Corpus
+from analysis.measure.stubs import function_cuts, paragraph_cuts
 from analysis.records.model import REGIMES
 
 # Real replies of the local target (greedy, 64 tokens), one for each regime, each with the stub it continues.
@@ -129,6 +131,25 @@ def test_loops_are_found_in_tokens_where_the_text_hides_them():
 def test_a_loop_says_where_it_begins():
     found = label("continuation", CODE_STUB, LOOP)
     assert found.share == pytest.approx(1 - LOOP.index("            self.rawq") / len(LOOP), abs=0.2)
+
+
+@pytest.mark.parametrize("length", [250, 800])
+def test_thresholds_part_real_code_from_real_prose(length):
+    library = Corpus.standard_library()
+    code = [(text.content, cut) for text in library.of_kind("code")[::30] for cut in function_cuts(text.content)[:6]]
+    prose = [(text.content, cut) for text in library.of_kind("prose")[::3] for cut in paragraph_cuts(text.content)]
+    stub, passages = code[0][1].stub(code[0][0]), [content[cut.cut :][:length] for content, cut in prose]
+    kinds = {
+        "code as code": [label("continuation", cut.stub(text), text[cut.cut :][:length]).kind for text, cut in code],
+        "code as prose": [label("prose", "", text[cut.cut :][:length]).kind for text, cut in code],
+        "prose as prose": [label("prose", "", passage).kind for passage in passages],
+        "prose as code": [label("continuation", stub, passage).kind for passage in passages],
+    }
+    taken = {case: found.count(case.split()[-1]) / len(found) for case, found in kinds.items()}
+    assert taken["code as code"] > 0.85  # the rest of it is mostly docstrings and comments
+    assert taken["code as prose"] < 0.02
+    assert taken["prose as prose"] > 0.9
+    assert taken["prose as code"] < 0.01
 
 
 @given(st.sampled_from(REGIMES), st.text(max_size=200), st.text(max_size=200), st.text(max_size=50))

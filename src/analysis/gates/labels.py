@@ -22,20 +22,34 @@ MIN_RECALLED = 0.5
 MIN_PARSED = 0.5
 # Of the emission stands in comments and triple-quoted strings: beyond that, what is measured is English.
 MAX_SPOKEN = 0.5
-# Of 250-character windows behind the cuts of Python's help topics, 99 % have at least 20 % English function words
-# and 95 % at least 29 %; of its source, comments included, half have less than 18 %.
-MIN_FUNCTION_WORDS = 0.22
-# Of the characters stand in plain words; 99 % of those windows have 56 %, half of the source's have less than 50 %.
-MIN_PLAIN = 0.56
+# Prose: plain words, among them English function words, and few lines that look like code. Measured on 576 passages
+# behind the cuts of Python's help topics and 268 of its source, 250 and 800 characters long: of the topics 98 % have
+# plain words for more than half of their characters, 98 % have 12 % function words, and 95 % have at most 30 % of
+# their characters in lines like code; of the source 1 % have so few. All three hold for 95 % and for under 1 %.
+MIN_PLAIN = 0.5
+MIN_FUNCTION_WORDS = 0.12
+MAX_CODE_LINES = 0.3
 
+# Without those that are Python's keywords.
 _FUNCTION_WORDS = """
-the a an of to and in is that it for as are be with or by on not this if from which at can will has have been when but
-may its one all other they such any only than into no then was were these must should more two same does also so there
-their would between each both what how where
+the a an of to that it are be by on this which at can will has have been when but may its one all other they such any
+only than into no then was were these must should more two same does also so there their would between each both what
+how where
 """
 _ENGLISH = frozenset(_FUNCTION_WORDS.split())
 _WORD = re.compile(r"[A-Za-z]+(?:['’][a-z]+)?")
 _PLAIN = re.compile(r"[\"'“‘(\[*`]*[^\W\d_]+(?:[-'’/][^\W\d_]+)*[)\]\"'”’.,;:!?*`]*")
+_CODE_LINE = re.compile(
+    r"""\s*(?:
+      @\w | >>>[ ] | \# | [)\]}]+[,:]?\s*\Z
+    | (?:async[ ])?def[ ]\w | class[ ]\w+[:(] | raise[ ]\w+ | yield\b | (?:import|from)[ ][\w.]+
+    | return\b(?![ ](?:a|an|the|of|value)\b)
+    | (?:if|elif|for|while|with|except|else|try|finally)\b.*:\s*\Z
+    | [\w.\[\]"'()*,\ ]+[ ](?:=|[-+*/%|&]=)[ ]
+    | [\w.]+\(.*\)?\s*\Z
+    )""",
+    re.VERBOSE,
+)
 _REFUSAL = re.compile(
     r"""\b(?:
       I['’]m\ sorry | I\ am\ sorry | I\ apologi[sz]e | as\ an\ AI
@@ -119,16 +133,17 @@ def _code(stub: str, emitted: str) -> Label:
 
 
 def _prose(text: str) -> Label | None:
-    plain, function_words = _plain_share(text), _function_word_share(text)
-    if plain < MIN_PLAIN or function_words < MIN_FUNCTION_WORDS:
+    plain = _plain_share(text)
+    like_english = plain >= MIN_PLAIN and _function_word_share(text) >= MIN_FUNCTION_WORDS
+    if not like_english or _code_line_share(text) > MAX_CODE_LINES:
         return None
     return Label(kind="prose", share=plain, why=f"{_percent(plain)} of it are plain words")
 
 
 def _unlike_prose(text: str) -> str:
     return (
-        f"{_percent(_plain_share(text))} of it are plain words, "
-        f"{_percent(_function_word_share(text))} of these are English function words"
+        f"{_percent(_plain_share(text))} of it are plain words, {_percent(_function_word_share(text))} of these"
+        f" English function words, {_percent(_code_line_share(text))} of it lines like code"
     )
 
 
@@ -140,6 +155,12 @@ def _plain_share(text: str) -> float:
 def _function_word_share(text: str) -> float:
     words = _WORD.findall(text.lower())
     return sum(word in _ENGLISH for word in words) / max(1, len(words))
+
+
+def _code_line_share(text: str) -> float:
+    """Return the share of characters in lines that look like code; the first line continues one of the prompt's."""
+    lines = [line.strip() for line in text.split("\n")[1:]]
+    return sum(len(line) for line in lines if _CODE_LINE.match(line)) / max(1, sum(map(len, lines)))
 
 
 def _percent(share: float) -> str:
