@@ -12,6 +12,7 @@ from analysis.gates.loops import loop_start
 from analysis.measure.corpus import Corpus, Text
 from analysis.measure.filler import build_filler, split_texts
 from analysis.measure.prompts import build_prompts
+from analysis.measure.stubs import function_cuts
 from analysis.records import Problem
 from analysis.records.model import REGIMES
 
@@ -79,13 +80,13 @@ def test_recall_holds_the_whole_function_and_then_its_stub_again(grid, vocabular
         assert loop_start(prompt.original) is None
 
 
-def test_the_remainder_is_absent_from_invention_and_continuation(grid, vocabulary):
-    for regime in ("invention", "continuation"):
-        for prompt, recall in zip(grid[regime], grid["recall"], strict=True):
-            assert prompt.original == ""
-            context = vocabulary.text(prompt.tokens(2048))
-            windows = [recall.original[at : at + 80] for at in range(len(recall.original) - 80)]
-            assert not any(window in context for window in windows)
+def test_the_remainder_of_the_function_is_absent_from_invention_and_continuation(grid, vocabulary, library):
+    contents = {text.name: text.content for text in library.of_kind("code")}
+    for prompt in grid["invention"] + grid["continuation"]:
+        (cut,) = (c for c in function_cuts(contents[prompt.source]) if prompt.id.endswith(f"-{c.number:02d}"))
+        remainder, context = cut.remainder(contents[prompt.source]), vocabulary.text(prompt.tokens(2048))
+        assert prompt.original == ""
+        assert not any(remainder[at : at + 80] in context for at in range(len(remainder) - 79))
 
 
 def test_an_invented_function_occurs_nowhere_in_the_corpus(grid, library):
@@ -153,6 +154,12 @@ def test_prompts_do_not_depend_on_the_hash_seed_of_the_process(library):
     said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True, text=True)
     here = build_prompts(library, words, regime="invention", depths=(256,), count=2)
     assert said.stdout.strip() == str([prompt.sha256(256) for prompt in here])
+
+
+def test_a_directory_of_the_user_serves_as_well(vocabulary):
+    own = Corpus.from_directory(Path(__file__).parents[2] / "src")
+    prompts = build_prompts(own, vocabulary, regime="recall", depths=(256, 512), count=3, local_tokens=256)
+    assert all(prompt.source.startswith("analysis/") for prompt in prompts)
 
 
 SMALL = Corpus.of("small corpus", [Text("a.py", "code", "x = 1\n" * 50), Text("b.py", "code", "y = 1\n" * 50)])

@@ -17,10 +17,9 @@ _OPEN_ENDED = frozenset(
     {"=", "+=", "-=", "==", "!=", "<", ">", "<=", ">=", "+", "-", "*", "%", "|", "&"}
     | {"if", "elif", "while", "not", "in", "and", "or", "is", "else"}
 )
-_CUT_AT = (
-    0.15,
-    0.45,
-)  # of what follows the docstring; enough before it to say what it is about, more behind it
+# Of what follows the docstring: enough before the cut to say what it is about, and as much behind it.
+_CUT_AT = (0.3, 0.6)
+_MIN_STUB = 150  # characters; by a shorter one a small model does not recognise what it has seen
 _MAX_SPOKEN = 0.05  # of the remainder: it is meant to be code, and small models drop comments when they copy
 
 
@@ -93,7 +92,7 @@ def _function_cut(node: ast.FunctionDef, lines: list[str], starts: list[int]) ->
     end = starts[len(lines)] - 1
     low, high = (opening + share * (end - opening) for share in _CUT_AT)
     ends = (starts[line] + column for line, column in _open_ends(lines))
-    return next((at for at in ends if low <= at <= high), None)
+    return next((at for at in ends if low <= at <= high and at - starts[0] >= _MIN_STUB), None)
 
 
 def _takes_self(node: ast.FunctionDef) -> bool:
