@@ -36,7 +36,7 @@ bench: env  ## measure the figures of the README's table on this machine
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
 soak: env  ## the tests that take minutes
-	@$(BIN)/python -m pytest -m soak -o addopts="-ra" $(ARGS)
+	@$(BIN)/python -m pytest -m soak -v --timeout 3600 $(ARGS) | tee benchmarks/results/soak.txt
 
 doctor: env  ## what would make a measurement on this machine untrustworthy
 	@$(BIN)/specbook doctor

@@ -72,7 +72,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", choices=[*QUICK, *SLOW, []], help="which; default: the quick ones")
     parser.add_argument("--all", action="store_true", help="also those that take many minutes")
+    parser.add_argument("--table", action="store_true", help="only write the README's table from what is recorded")
     options = parser.parse_args()
+    if options.table:
+        write_readme()
+        return
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     for name in options.names or (QUICK + SLOW if options.all else QUICK):
         run(name)
