@@ -83,7 +83,11 @@ def test_recall_holds_the_whole_function_and_then_its_stub_again(grid, vocabular
 def test_the_remainder_of_the_function_is_absent_from_invention_and_continuation(grid, vocabulary, library):
     contents = {text.name: text.content for text in library.of_kind("code")}
     for prompt in grid["invention"] + grid["continuation"]:
-        (cut,) = (c for c in function_cuts(contents[prompt.source]) if prompt.id.endswith(f"-{c.number:02d}"))
+        (cut,) = (
+            c
+            for c in function_cuts(contents[prompt.source], shortest_stub=150)
+            if prompt.id.endswith(f"-{c.number:02d}")
+        )
         remainder, context = cut.remainder(contents[prompt.source]), vocabulary.text(prompt.tokens(2048))
         assert prompt.original == ""
         assert not any(remainder[at : at + 80] in context for at in range(len(remainder) - 79))

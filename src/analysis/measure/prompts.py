@@ -37,7 +37,9 @@ BETWEEN_FUNCTIONS, BETWEEN_METHODS = "\n\n\n", "\n\n"
 # Of the local text, what is left to recall: it should outlast the generation (64 of 256 tokens, 192 of 512).
 _MIN_RECALLED = 3 / 8
 _MIN_FUNCTION_CHARS = 300
-_MOST_CHARS_PER_TOKEN = 6  # a wide guess that spares tokenizing what cannot fit
+# A short stub is hard to recognise for a small model, but a short local text has room for no other.
+_MIN_STUB_CHARS, _MIN_STUB_SHARE = 150, 0.6
+_MOST_CHARS_PER_TOKEN = 4.5  # what code has on average; it spares tokenizing much of what cannot fit
 _WINDOW_CHARS = 14  # characters of text to tokenize for every token that is needed
 # A remainder counts as present if a run of twice so many characters of it is; shorter ones are idioms.
 _PIECE = 40
@@ -175,14 +177,20 @@ _paragraph_cuts = lru_cache(maxsize=2048)(paragraph_cuts)
 
 
 def _prompts_of(text: Text, setting: _Setting) -> Iterator[Prompt]:
-    lengths = range(_MIN_FUNCTION_CHARS, setting.local_tokens * _MOST_CHARS_PER_TOKEN)
-    cuts = _paragraph_cuts(text.content) if text.kind == "prose" else _function_cuts(text.content, lengths)
+    cuts = _paragraph_cuts(text.content) if text.kind == "prose" else _sized_cuts(text.content, setting.local_tokens)
     named = [(f"{_slug(text)}-{cut.number:02d}", cut) for cut in cuts]
     build = _prose_prompt if text.kind == "prose" else _code_prompt
     for name, cut in sorted(named, key=lambda item: hashlib.sha256(f"{setting.seed} {item[0]}".encode()).digest()):
         prompt = build(name, text, cut, setting)
         if prompt is not None:
             yield prompt
+
+
+def _sized_cuts(content: str, local_tokens: int) -> list[Cut]:
+    """Return the cuts of functions that may fit twice, at least their stub, into the local text."""
+    stub = min(_MIN_STUB_CHARS, int(local_tokens * _MIN_STUB_SHARE))
+    lengths = range(_MIN_FUNCTION_CHARS, int(local_tokens * _MOST_CHARS_PER_TOKEN) - stub)
+    return _function_cuts(content, lengths, stub)
 
 
 def _prose_prompt(name: str, text: Text, cut: Cut, setting: _Setting) -> Prompt | None:
@@ -231,7 +239,9 @@ def _shown(content: str, cut: Cut, setting: _Setting) -> str | None:
     function does not fit, or if that is too little to recall.
     """
     stub, function = cut.stub(content), cut.end - cut.cut
-    behind = content[cut.cut : cut.cut + setting.local_tokens * _MOST_CHARS_PER_TOKEN].rstrip()
+    if len(_twice(stub, cut.remainder(content))) > setting.local_tokens * _MOST_CHARS_PER_TOKEN:
+        return None
+    behind = content[cut.cut : cut.cut + int(setting.local_tokens * _MOST_CHARS_PER_TOKEN)].rstrip()
     blanks = (match.start() for match in re.finditer(r"\n[ \t]*(?=\n)|\Z", behind))
     ends = [function, *(blank for blank in blanks if blank > function)]
     fitting = bisect_right(ends, setting.local_tokens, key=lambda end: _tokens(_twice(stub, behind[:end]), setting))

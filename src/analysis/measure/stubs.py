@@ -19,7 +19,6 @@ _OPEN_ENDED = frozenset(
 )
 # Of what follows the docstring: enough before the cut to say what it is about, and as much behind it.
 _CUT_AT = (0.3, 0.6)
-_MIN_STUB = 150  # characters; by a shorter one a small model does not recognise what it has seen
 _MAX_SPOKEN = 0.05  # of the remainder: it is meant to be code, and small models drop comments when they copy
 
 
@@ -46,7 +45,7 @@ class Cut:
         return content[self.cut : self.end]
 
 
-def function_cuts(content: str, lengths: range | None = None) -> list[Cut]:
+def function_cuts(content: str, lengths: range | None = None, shortest_stub: int = 0) -> list[Cut]:
     """Return one cut for every function that can be cut in mid-expression, in the order of the source.
 
     Functions of modules and of classes in modules count, nested ones do not; text that this Python does not parse
@@ -55,6 +54,7 @@ def function_cuts(content: str, lengths: range | None = None) -> list[Cut]:
     Args:
         content: Python source.
         lengths: how many characters a function may have; None takes them all.
+        shortest_stub: how many characters must stand before the cut.
     """
     try:
         with warnings.catch_warnings():
@@ -69,7 +69,8 @@ def function_cuts(content: str, lengths: range | None = None) -> list[Cut]:
         first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)]) - 1
         last = node.end_lineno or node.lineno
         if lengths is None or starts[last] - 1 - starts[first] in lengths:
-            at = _function_cut(node, lines[first:last], starts[first:])
+            ends = _inner_ends(node, lines[first:last], starts[first:])
+            at = next((end for end in ends if end >= starts[first] + shortest_stub), None)
             if at is not None:
                 cuts.append(Cut(number, starts[first], at, starts[last] - 1, method=_takes_self(node)))
     return [cut for cut in cuts if _is_mostly_code(cut, content)]
@@ -83,16 +84,16 @@ def _functions(tree: ast.Module) -> Iterator[ast.FunctionDef]:
             yield from (item for item in node.body if isinstance(item, ast.FunctionDef))
 
 
-def _function_cut(node: ast.FunctionDef, lines: list[str], starts: list[int]) -> int | None:
-    """Return where a function is cut, given its lines and where each starts."""
+def _inner_ends(node: ast.FunctionDef, lines: list[str], starts: list[int]) -> Iterator[int]:
+    """Yield where a function can be cut, given its lines and where each starts."""
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
     if not body or body[0].lineno == node.lineno:
-        return None
+        return
     opening = starts[len(lines) - 1 - ((node.end_lineno or node.lineno) - body[0].lineno)]
     end = starts[len(lines)] - 1
     low, high = (opening + share * (end - opening) for share in _CUT_AT)
     ends = (starts[line] + column for line, column in _open_ends(lines))
-    return next((at for at in ends if low <= at <= high and at - starts[0] >= _MIN_STUB), None)
+    yield from (end for end in ends if low <= end <= high)
 
 
 def _takes_self(node: ast.FunctionDef) -> bool:
