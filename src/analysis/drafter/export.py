@@ -1,0 +1,215 @@
+"""From weights to a checkpoint that llama.cpp's converter reads, on a grid that Q8_0 and F16 both hold exactly.
+
+Q8_0 stores 32 neighbours as whole numbers from -127 to 127 times one float16 step. If the step has four
+significant bits, every product fits float16's eleven; and if the largest neighbour is 127 steps, quantizing finds
+the same step again. Weights snapped to such a grid are the same numbers in the float16 checkpoint, in an F16 GGUF
+file and in a Q8_0 one, so that any of them can be rebuilt from any other and compared bit by bit.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import safetensors.numpy
+
+from analysis.drafter.shapes import Shape
+from analysis.records import Problem
+
+NEIGHBOURS = 32
+STEPS = 127
+Arrays = dict[str, Any]
+
+
+def snap(values: Any) -> Any:
+    """Return float32 values [.., a multiple of 32] on the grid, each within one step of what it was.
+
+    Args:
+        values: float32 array; neighbours are 32 along the last axis.
+    """
+    groups = np.asarray(values, np.float32).reshape(-1, NEIGHBOURS)
+    largest = np.abs(groups).max(1, keepdims=True)
+    fraction, exponent = np.frexp(largest / STEPS)
+    # Float16's smallest normal number bounds the step; smaller steps would lose bits.
+    step = np.maximum(np.ldexp(np.round(fraction * 16) / 16, exponent), np.float32(2.0**-14)).astype(np.float32)
+    whole = np.clip(np.round(groups / step), -STEPS, STEPS)
+    at_largest = np.abs(groups) == largest
+    whole = np.where(at_largest & (largest > 0), np.copysign(STEPS, groups), whole)
+    return (whole * step).reshape(np.shape(values)).astype(np.float32)
+
+
+def snapped(weights: Arrays) -> Arrays:
+    """Return float16 arrays: matrices on the grid, vectors rounded."""
+    return {
+        name: (snap(value) if value.ndim == 2 and value.shape[1] % NEIGHBOURS == 0 else value).astype(np.float16)
+        for name, value in weights.items()
+    }
+
+
+def save_checkpoint(directory: Path, weights: Arrays, shape: Shape) -> None:
+    """Write `config.json` and `model.safetensors`."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "config.json").write_text(json.dumps(shape.hf_config(), indent=1) + "\n", encoding="utf-8")
+    whole = {name: np.ascontiguousarray(weights[name]) for name in sorted(weights)}
+    safetensors.numpy.save_file(whole, directory / "model.safetensors", metadata={"format": "pt"})
+
+
+def load_checkpoint(directory: Path) -> tuple[Arrays, Shape]:
+    """Read a checkpoint.
+
+    Raises:
+        Problem: a part of it is missing, or its tensors do not fit its configuration.
+    """
+    try:
+        config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
+        weights = safetensors.numpy.load_file(directory / "model.safetensors")
+    except OSError as error:
+        raise Problem(f"{directory} is no checkpoint: {error}", expected="config.json and model.safetensors") from None
+    shape = Shape.of_config(config)
+    count = sum(value.size for value in weights.values())
+    if count != shape.parameters():
+        raise Problem(
+            f"{directory} holds {count} weights", expected=f"{shape.parameters()}, as its config.json describes"
+        )
+    return weights, shape
+
+
+def checkpoint_of_gguf(path: Path) -> tuple[Arrays, Shape]:
+    """Return the checkpoint that a drafter's GGUF file (F16 or Q8_0) is an image of.
+
+    Raises:
+        Problem: the file holds no DSpark drafter.
+    """
+    reader = gguf.GGUFReader(path)
+    names = {tensor.name for tensor in reader.tensors}
+    if "markov_w1.weight" not in names:
+        raise Problem(f"{path} has no Markov head", expected="a DSpark drafter")
+
+    def read(key: str) -> Any:
+        return reader.fields[key].contents()
+
+    layers = int(read("dflash.block_count"))
+    translated = _checkpoint_names(layers)
+    weights = {}
+    for tensor in reader.tensors:
+        values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
+        weights[translated[tensor.name]] = values.reshape(tuple(int(n) for n in tensor.shape[::-1])).astype(np.float16)
+    fused = weights["fc.weight"].shape
+    shape = Shape(
+        hidden=fused[0],
+        ffn=weights["layers.0.mlp.gate_proj.weight"].shape[0],
+        layers=layers,
+        heads=int(read("dflash.attention.head_count")),
+        kv_heads=int(read("dflash.attention.head_count_kv")),
+        head_dim=int(read("dflash.attention.key_length")),
+        vocabulary=weights["markov_head.markov_w1.weight"].shape[0],
+        rank=weights["markov_head.markov_w1.weight"].shape[1],
+        block=int(read("dflash.block_size")),
+        taps=tuple(int(tap) - 1 for tap in read("dflash.target_layers")),
+        mask_token=int(read("tokenizer.ggml.mask_token_id")),
+        theta=float(read("dflash.rope.freq_base")),
+        eps=round(float(read("dflash.attention.layer_norm_rms_epsilon")), 8),
+        context=int(read("dflash.context_length")),
+    )
+    weights["confidence_head.proj.weight"] = weights["confidence_head.proj.weight"].reshape(1, -1)
+    return weights, shape
+
+
+def _checkpoint_names(layers: int) -> dict[str, str]:
+    names = {
+        "fc.weight": "fc.weight",
+        "enc.output_norm.weight": "hidden_norm.weight",
+        "output_norm.weight": "norm.weight",
+        "markov_w1.weight": "markov_head.markov_w1.weight",
+        "markov_w2.weight": "markov_head.markov_w2.weight",
+        "conf_proj.weight": "confidence_head.proj.weight",
+        "conf_proj.bias": "confidence_head.proj.bias",
+    }
+    parts = {
+        "attn_norm": "input_layernorm",
+        "ffn_norm": "post_attention_layernorm",
+        "attn_q": "self_attn.q_proj",
+        "attn_k": "self_attn.k_proj",
+        "attn_v": "self_attn.v_proj",
+        "attn_output": "self_attn.o_proj",
+        "attn_q_norm": "self_attn.q_norm",
+        "attn_k_norm": "self_attn.k_norm",
+        "ffn_gate": "mlp.gate_proj",
+        "ffn_up": "mlp.up_proj",
+        "ffn_down": "mlp.down_proj",
+    }
+    for index in range(layers):
+        names |= {f"blk.{index}.{old}.weight": f"layers.{index}.{new}.weight" for old, new in parts.items()}
+    return names
+
+
+def save_target_description(target: Path, directory: Path) -> None:
+    """Write what the converter asks of the target: its tokenizer and configuration, read from its GGUF file."""
+    reader = gguf.GGUFReader(target)
+
+    def read(key: str) -> Any:
+        return reader.fields[key].contents()
+
+    tokens, kinds = read("tokenizer.ggml.tokens"), read("tokenizer.ggml.token_type")
+    special = [
+        {
+            "id": index,
+            "content": token,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
+        for index, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
+        if kind == gguf.TokenType.CONTROL
+    ]
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    tokenizer = {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": special,
+        "normalizer": None,
+        "pre_tokenizer": {
+            "type": "Sequence",
+            "pretokenizers": [{"type": "Digits", "individual_digits": True}, byte_level],
+        },
+        "post_processor": None,
+        "decoder": {**byte_level, "add_prefix_space": True},
+        "model": {
+            "type": "BPE",
+            "dropout": None,
+            "unk_token": None,
+            "continuing_subword_prefix": None,
+            "end_of_word_suffix": None,
+            "fuse_unk": False,
+            "byte_fallback": False,
+            "ignore_merges": False,
+            "vocab": {token: index for index, token in enumerate(tokens)},
+            "merges": [merge.split(" ") for merge in read("tokenizer.ggml.merges")],
+        },
+    }
+    config = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": read("llama.embedding_length"),
+        "intermediate_size": read("llama.feed_forward_length"),
+        "num_hidden_layers": read("llama.block_count"),
+        "num_attention_heads": read("llama.attention.head_count"),
+        "num_key_value_heads": read("llama.attention.head_count_kv"),
+        "vocab_size": read("llama.vocab_size"),
+        "rms_norm_eps": 1e-5,
+        "rope_theta": read("llama.rope.freq_base"),
+        "max_position_embeddings": read("llama.context_length"),
+        "bos_token_id": read("tokenizer.ggml.bos_token_id"),
+        "eos_token_id": read("tokenizer.ggml.eos_token_id"),
+        "tie_word_embeddings": True,
+    }
+    names = {key: tokens[read(f"tokenizer.ggml.{key}_id")] for key in ("bos_token", "eos_token")}
+    marks = {"tokenizer_class": "PreTrainedTokenizerFast", **names}
+    marks |= {"chat_template": read("tokenizer.chat_template"), "clean_up_tokenization_spaces": False}
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, content in (("config", config), ("tokenizer", tokenizer), ("tokenizer_config", marks)):
+        (directory / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
