@@ -8,13 +8,26 @@ import pytest
 from analysis.drafter.prompts import Prompts
 from analysis.drafter.shapes import Recipe, Schedule, Shape, TextPlan
 
-TOKENS = [*"<|endoftext|> <|im_start|> <|im_end|>".split(), "<mask>", *(chr(33 + i) for i in range(92))]
+TOKENS = [*["<|endoftext|>", "<|im_start|>", "<|im_end|>"], "<mask>", *(chr(33 + i) for i in range(92))]
 SHAPE = Shape(
-    hidden=64, ffn=96, layers=2, heads=2, kv_heads=1, head_dim=32, vocabulary=96, rank=32, block=3, taps=(1, 2), target_layers=4, mask_token=3
+    hidden=64,
+    ffn=96,
+    layers=2,
+    heads=2,
+    kv_heads=1,
+    head_dim=32,
+    vocabulary=96,
+    rank=32,
+    block=3,
+    taps=(1, 2),
+    target_layers=4,
+    mask_token=3,
 )
 RECIPE = Recipe(
     shape=SHAPE,
-    text=TextPlan(length=48, batch=8, batches=2, long_length=64, long_batch=4, long_batches=1, question_length=24, held_out=2),
+    text=TextPlan(
+        length=48, batch=8, batches=2, long_length=64, long_batch=4, long_batches=1, question_length=24, held_out=2
+    ),
     schedule=Schedule(
         steps=8, warmup=2, batch=4, anchors=4, long_every=4, frequent=64, rare=16, rows=30, checkpoint_every=4
     ),
@@ -38,7 +51,7 @@ def write_tiny_target(path: Path, seed: int = 0) -> None:
     writer.add_tokenizer_pre("smollm")
     writer.add_token_list(TOKENS)
     writer.add_token_types([3] * 4 + [1] * 92)
-    writer.add_token_merges(["! \""])
+    writer.add_token_merges(['! "'])
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_chat_template("{{ messages }}")

@@ -23,7 +23,10 @@ Arrays = dict[str, Any]
 
 
 def snap(values: Any) -> Any:
-    """Return float32 values [.., a multiple of 32] on the grid, each within one step of what it was.
+    """Return float32 values [.., a multiple of 32] on the grid.
+
+    A step is rounded to four significant bits, so no weight moves by more than a fifteenth of the largest of its
+    neighbours, and most by less than half a step.
 
     Args:
         values: float32 array; neighbours are 32 along the last axis.
@@ -73,6 +76,34 @@ def load_checkpoint(directory: Path) -> tuple[Arrays, Shape]:
             f"{directory} holds {count} weights", expected=f"{shape.parameters()}, as its config.json describes"
         )
     return weights, shape
+
+
+def checkpoint_shapes(shape: Shape) -> dict[str, tuple[int, ...]]:
+    """Return the name and size of every tensor of a checkpoint."""
+    queries, pairs = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+    sizes: dict[str, tuple[int, ...]] = {
+        "self_attn.q_proj": (queries, shape.hidden),
+        "self_attn.k_proj": (pairs, shape.hidden),
+        "self_attn.v_proj": (pairs, shape.hidden),
+        "self_attn.o_proj": (shape.hidden, queries),
+        "self_attn.q_norm": (shape.head_dim,),
+        "self_attn.k_norm": (shape.head_dim,),
+        "mlp.gate_proj": (shape.ffn, shape.hidden),
+        "mlp.up_proj": (shape.ffn, shape.hidden),
+        "mlp.down_proj": (shape.hidden, shape.ffn),
+        "input_layernorm": (shape.hidden,),
+        "post_attention_layernorm": (shape.hidden,),
+    }
+    names = {f"layers.{i}.{name}.weight": size for i in range(shape.layers) for name, size in sizes.items()}
+    return names | {
+        "fc.weight": (shape.hidden, len(shape.taps) * shape.hidden),
+        "hidden_norm.weight": (shape.hidden,),
+        "norm.weight": (shape.hidden,),
+        "markov_head.markov_w1.weight": (shape.vocabulary, shape.rank),
+        "markov_head.markov_w2.weight": (shape.vocabulary, shape.rank),
+        "confidence_head.proj.weight": (1, shape.hidden + shape.rank),
+        "confidence_head.proj.bias": (1,),
+    }
 
 
 def checkpoint_of_gguf(path: Path) -> tuple[Arrays, Shape]:
@@ -142,74 +173,3 @@ def _checkpoint_names(layers: int) -> dict[str, str]:
     for index in range(layers):
         names |= {f"blk.{index}.{old}.weight": f"layers.{index}.{new}.weight" for old, new in parts.items()}
     return names
-
-
-def save_target_description(target: Path, directory: Path) -> None:
-    """Write what the converter asks of the target: its tokenizer and configuration, read from its GGUF file."""
-    reader = gguf.GGUFReader(target)
-
-    def read(key: str) -> Any:
-        return reader.fields[key].contents()
-
-    tokens, kinds = read("tokenizer.ggml.tokens"), read("tokenizer.ggml.token_type")
-    special = [
-        {
-            "id": index,
-            "content": token,
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-            "special": True,
-        }
-        for index, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
-        if kind == gguf.TokenType.CONTROL
-    ]
-    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
-    tokenizer = {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": special,
-        "normalizer": None,
-        "pre_tokenizer": {
-            "type": "Sequence",
-            "pretokenizers": [{"type": "Digits", "individual_digits": True}, byte_level],
-        },
-        "post_processor": None,
-        "decoder": {**byte_level, "add_prefix_space": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": {token: index for index, token in enumerate(tokens)},
-            "merges": [merge.split(" ") for merge in read("tokenizer.ggml.merges")],
-        },
-    }
-    config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "hidden_size": read("llama.embedding_length"),
-        "intermediate_size": read("llama.feed_forward_length"),
-        "num_hidden_layers": read("llama.block_count"),
-        "num_attention_heads": read("llama.attention.head_count"),
-        "num_key_value_heads": read("llama.attention.head_count_kv"),
-        "vocab_size": read("llama.vocab_size"),
-        "rms_norm_eps": 1e-5,
-        "rope_theta": read("llama.rope.freq_base"),
-        "max_position_embeddings": read("llama.context_length"),
-        "bos_token_id": read("tokenizer.ggml.bos_token_id"),
-        "eos_token_id": read("tokenizer.ggml.eos_token_id"),
-        "tie_word_embeddings": True,
-    }
-    names = {key: tokens[read(f"tokenizer.ggml.{key}_id")] for key in ("bos_token", "eos_token")}
-    marks = {"tokenizer_class": "PreTrainedTokenizerFast", **names}
-    marks |= {"chat_template": read("tokenizer.chat_template"), "clean_up_tokenization_spaces": False}
-    directory.mkdir(parents=True, exist_ok=True)
-    for name, content in (("config", config), ("tokenizer", tokenizer), ("tokenizer_config", marks)):
-        (directory / f"{name}.json").write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from analysis.drafter.shapes import Schedule
-from analysis.drafter.torchlib import Tensor, fused, product32, torch
+from analysis.drafter.torchlib import Tensor, product32, torch
 
 
 @dataclass(frozen=True)
@@ -59,18 +59,17 @@ def head_gradient(given: HeadInput, schedule: Schedule) -> HeadGradient:
     agrees = torch.zeros(rows, dtype=torch.bool, device=inputs.device)
     overlap, weights = (torch.zeros(rows, device=inputs.device) for _ in range(2))
     loss, slice_rows = torch.zeros((), device=inputs.device), schedule.rows // given.size * given.size
-    judge, slope_of = fused(judged, str(inputs.device)), fused(slope, str(inputs.device))
     for begin in range(0, rows, slice_rows):
         part = slice(begin, begin + slice_rows)
         drafted = product32(inputs[part], output.t())
         wanted = product32(given.teacher[part].to(dtype), given.embed.t()) / schedule.sharpness
-        seen = judge(drafted, wanted)
+        seen = judged(drafted, wanted)
         agrees[part], overlap[part] = seen.agrees, seen.overlap
         weight = place_weights(seen.overlap, given.valid[part], given.size, schedule.floor)
         weights[part] = weight
         cost = (1 - schedule.distance) * seen.entropy + schedule.distance * 2 * (1 - seen.overlap)
         loss += (weight * cost).sum()
-        change = slope_of(drafted, wanted, seen.drafted_mass, seen.wanted_mass, weight, schedule.distance).to(dtype)
+        change = slope(drafted, wanted, seen, weight, schedule.distance).to(dtype)
         gradient[part] = change @ output
         markov_out += (change.t() @ inputs[part, hidden:]).to(markov_out.dtype)
     total = weights.sum().clamp_min(1e-6)
@@ -88,7 +87,8 @@ def head_gradient(given: HeadInput, schedule: Schedule) -> HeadGradient:
 
 class Judged(NamedTuple):
     """How drafted logits compare with wanted ones, a row each: whether both choose the same token, how much the
-    distributions overlap, their cross entropy, and the logarithms of their sums."""
+    distributions overlap, their cross entropy, and the logarithms of their sums.
+    """
 
     agrees: Tensor
     overlap: Tensor
@@ -111,12 +111,10 @@ def judged(drafted: Tensor, wanted: Tensor) -> Judged:
     )
 
 
-def slope(
-    drafted: Tensor, wanted: Tensor, drafted_mass: Tensor, wanted_mass: Tensor, weight: Tensor, distance: float
-) -> Tensor:
+def slope(drafted: Tensor, wanted: Tensor, seen: Judged, weight: Tensor, distance: float) -> Tensor:
     """Return the gradient of the weighted cost with respect to the drafted logits [rows, some]."""
-    p = (wanted - wanted_mass[:, None]).exp()
-    q = (drafted - drafted_mass[:, None]).exp()
+    p = (wanted - seen.wanted_mass[:, None]).exp()
+    q = (drafted - seen.drafted_mass[:, None]).exp()
     sign = (q - p).sign()
     of_distance = (sign - (q * sign).sum(-1, keepdim=True)) * q
     return ((1 - distance) * (q - p) + distance * of_distance) * weight[:, None]

@@ -7,7 +7,6 @@ output are the target's. The logits of a place are biased by the token before it
 Weights are a plain mapping from the checkpoint's names to tensors.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from analysis.drafter.shapes import Shape
@@ -121,8 +120,8 @@ def _block(shape: Shape, length: int, anchors: Tensor, size: int) -> Block:
     own = (owner[:, None] == owner) & (turn[:, None] >= turn)
     before = (places < anchors[:, :, None]).repeat_interleave(size, 1)
     visible = torch.cat([before, own.expand(len(anchors), -1, -1)], -1)[:, None]
-    angles = (table[at][:, :, None] for at in (queries, keys) for table in (cos, sin))
-    return Block(*angles, visible)
+    queries, keys = queries[:, :, None], keys[:, :, None]  # one angle for all heads
+    return Block(cos[queries], sin[queries], cos[keys], sin[keys], visible)
 
 
 def _layer(weights: Weights, prefix: str, shape: Shape, x: Tensor, context: Tensor, block: Block) -> Tensor:
@@ -142,7 +141,9 @@ def _layer(weights: Weights, prefix: str, shape: Shape, x: Tensor, context: Tens
     v = heads(both @ matrix("self_attn.v_proj"), shape.kv_heads)
     q, k = rotate(q, block.cos_q, block.sin_q), rotate(k, block.cos_k, block.sin_k)
     repeat = shape.heads // shape.kv_heads
-    q, k, v = (t.transpose(1, 2).to(context.dtype) for t in (q, k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2)))
+    q, k, v = (
+        t.transpose(1, 2).to(context.dtype) for t in (q, k.repeat_interleave(repeat, 2), v.repeat_interleave(repeat, 2))
+    )
     mixed = functional.scaled_dot_product_attention(q, k, v, attn_mask=block.visible)
     x = x + mixed.transpose(1, 2).flatten(2) @ matrix("self_attn.o_proj")
     normed = norm(x, "post_attention_layernorm")
@@ -176,5 +177,3 @@ def chain(weights: Weights, target: Target, states: Tensor, first: Tensor) -> tu
 def confidence(weights: Weights, states: Tensor, markov: Tensor) -> Tensor:
     """Return the confidence head's log odds [rows] that the target will agree."""
     return torch.cat([states, markov], -1) @ weights[CONFIDENCE][0] + weights[CONFIDENCE_BIAS]
-
-

@@ -2,21 +2,20 @@
 
 TOPICS = tuple(
     """photosynthesis|the French Revolution|black holes|the water cycle|managing your time|healthy breakfasts
-the Roman Empire|electric cars|growing tomatoes|jazz music|the human heart|secret codes|space travel|chess openings
-saving money|wind power|Shakespeare's plays|the stock market|yoga|databases|how search engines work|sleep|whales
-the Great Wall of China|recycling|vaccines|coffee|climbing mountains|the Industrial Revolution|gravity
-speaking in public|cats|sailing|baking bread|operating systems|Japanese gardens|the moon|rainforests|robots
-friendship|privacy online|photography|running a marathon|the printing press|supply and demand|DNA|glaciers
-board games|architecture|tea|meditation|bicycles|compilers|the Renaissance|working in a team|deserts|opera
-learning a language|the ocean floor|good manners|old maps|penguins|bridges|cooking for two|the solar system
-moving to a new city|job interviews|being a good neighbour|dinosaurs|insects|the history of writing|the Olympic Games
-modern art|camping|reading to children|kindness|weather forecasts|public transport|clocks|elections|silk
-budget travel|village life|stress at work|pottery|wolves|the Silk Road|steam engines|first aid|honesty|football
-small businesses|the sense of smell|libraries|bees and flowers|ancient Egypt|computers in schools|walking every day
-keeping a diary|jokes|lighthouses|artificial intelligence|the Vikings|soil|markets|courage|trees in winter|rivers
-money and happiness|tides|chocolate|orchestras|family dinners|volunteering|electricity|the immune system|kites"""
-    .replace("\n", "|")
-    .split("|")
+the Roman Empire|electric cars|growing tomatoes|jazz music|the human heart|secret codes|space travel
+chess openings|saving money|wind power|Shakespeare's plays|the stock market|yoga|databases
+how search engines work|sleep|whales|the Great Wall of China|recycling|vaccines|coffee|climbing mountains
+the Industrial Revolution|gravity|speaking in public|cats|sailing|baking bread|operating systems
+Japanese gardens|the moon|rainforests|robots|friendship|privacy online|photography|running a marathon
+the printing press|supply and demand|DNA|glaciers|board games|architecture|tea|meditation|bicycles|compilers
+the Renaissance|working in a team|deserts|opera|learning a language|the ocean floor|good manners|old maps
+penguins|bridges|cooking for two|the solar system|moving to a new city|job interviews|being a good neighbour
+dinosaurs|insects|the history of writing|the Olympic Games|modern art|camping|reading to children|kindness
+weather forecasts|public transport|clocks|elections|silk|budget travel|village life|stress at work|pottery
+wolves|the Silk Road|steam engines|first aid|honesty|football|small businesses|the sense of smell|libraries
+bees and flowers|ancient Egypt|computers in schools|walking every day|keeping a diary|jokes|lighthouses
+artificial intelligence|the Vikings|soil|markets|courage|trees in winter|rivers|money and happiness|tides
+chocolate|orchestras|family dinners|volunteering|electricity|the immune system|kites""".replace("\n", "|").split("|")
 )
 QUESTIONS = (
     "Explain {t} in simple terms.",
@@ -67,25 +66,26 @@ OPENINGS = (
     "Chapter 1: {t}\n\n",
 )
 TASKS = tuple(
-    """reverses a string|checks if a number is prime|computes the factorial of a number|finds the largest value in a list
-removes duplicates from a list|counts the vowels in a string|merges two sorted lists|reads a CSV file and prints each row
-computes the Fibonacci sequence|checks whether a string is a palindrome|sorts a list of dictionaries by a key
-implements binary search|implements a stack|implements a queue|implements a linked list|converts Celsius to Fahrenheit
+    """reverses a string|checks if a number is prime|computes the factorial of a number
+finds the largest value in a list|removes duplicates from a list|counts the vowels in a string
+merges two sorted lists|reads a CSV file and prints each row|computes the Fibonacci sequence
+checks whether a string is a palindrome|sorts a list of dictionaries by a key|implements binary search
+implements a stack|implements a queue|implements a linked list|converts Celsius to Fahrenheit
 downloads a web page|parses JSON from a file|computes the average of a list|finds the longest word in a sentence
 flattens a nested list|generates a random password|counts how often each word occurs in a text
 validates an email address|computes the greatest common divisor|transposes a matrix|implements quicksort
 implements a simple bank account|draws a triangle with asterisks|converts a decimal number to binary
-finds all anagrams of a word|implements depth first search|implements a cache with a size limit|simulates rolling dice
-computes the distance between two points|rotates a list|finds the second largest number|writes a log message to a file
-measures how long a function takes to run|computes compound interest|removes punctuation from a text|reads a config file
-finds the common elements of two lists|splits a list into chunks|capitalizes each word|checks if two strings are anagrams
+finds all anagrams of a word|implements depth first search|implements a cache with a size limit
+simulates rolling dice|computes the distance between two points|rotates a list|finds the second largest number
+writes a log message to a file|measures how long a function takes to run|computes compound interest
+removes punctuation from a text|reads a config file|finds the common elements of two lists
+splits a list into chunks|capitalizes each word|checks if two strings are anagrams
 computes the sum of the digits of a number|prints a multiplication table|converts Roman numerals to integers
 finds prime numbers up to n|implements a timer|encrypts a message with a Caesar cipher|implements a to-do list
-validates a password|counts the lines in a file|groups items by a key|implements a priority queue|sorts by two keys
-computes the median|plays tic-tac-toe|implements a binary tree|checks if parentheses are balanced|renames files in a folder
-finds the shortest path in a graph|adds two matrices|retries a failing call|formats a date|merges two dictionaries"""
-    .replace("\n", "|")
-    .split("|")
+validates a password|counts the lines in a file|groups items by a key|implements a priority queue
+sorts by two keys|computes the median|plays tic-tac-toe|implements a binary tree
+checks if parentheses are balanced|renames files in a folder|finds the shortest path in a graph
+adds two matrices|retries a failing call|formats a date|merges two dictionaries""".replace("\n", "|").split("|")
 )
 REQUESTS = (
     "Write a Python function that {c}.",

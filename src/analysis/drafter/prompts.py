@@ -85,7 +85,9 @@ class Prompts:
                 tuple(stored["user"].tolist()),
                 tuple(stored["answer"].tolist()),
                 origins=tuple(Origin(**entry) for entry in json.loads(str(stored["origins"]))),
-                **groups,
+                train=groups["train"],
+                long=groups["long"],
+                spare=groups["spare"],
             )
 
 
@@ -124,7 +126,7 @@ def build(encode: Encode, training: Material, held_out: Material, sizes: tuple[i
         sizes: number of short training prompts, of long ones, and of held-out ones of each kind.
         seed: of the choices.
     """
-    rng = Random(seed)
+    rng = Random(seed)  # noqa: S311 (choices, no secrets)
     short, long, spare = sizes
     # The last tenth of topics and tasks is asked of the drafter in the evaluation only.
     topics, tasks = _split(phrases.TOPICS), _split(phrases.TASKS)

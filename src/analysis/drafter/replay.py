@@ -25,9 +25,7 @@ class Replay:
     accepted: tuple[int, ...]
 
 
-def replay(
-    weights: Weights, shape: Shape, target: Target, texts: Texts, n_max: int, at_once: int = 8
-) -> list[Replay]:
+def replay(weights: Weights, shape: Shape, target: Target, texts: Texts, n_max: int, at_once: int = 8) -> list[Replay]:
     """Return what drafting `n_max` tokens at a time would have accepted in each greedily written text."""
     found = []
     with torch.no_grad():

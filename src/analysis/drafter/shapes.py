@@ -1,6 +1,6 @@
 """What a drafter looks like and how it is trained: two frozen records of plain numbers, and the preset recipes."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 KINDS = ("code", "prose", "chat", "chat-code", "recall")
@@ -103,7 +103,7 @@ class TextPlan:
 
     length: int = 640
     batch: int = 2048
-    batches: int = 24
+    batches: int = 20
     long_length: int = 2048
     long_batch: int = 1024
     long_batches: int = 1
@@ -121,7 +121,7 @@ class Schedule:
     `rare` others that change from step to step, enter a step's loss.
     """
 
-    steps: int = 8000
+    steps: int = 5200
     warmup: int = 300
     batch: int = 64
     anchors: int = 96
@@ -157,6 +157,11 @@ def gpu_recipe() -> Recipe:
     return Recipe()
 
 
+def recipe_for(size: str, seed: int) -> Recipe:
+    """Return the recipe of a size (`gpu` or `cpu`) with another seed."""
+    return replace(gpu_recipe() if size == "gpu" else cpu_recipe(), seed=seed)
+
+
 def cpu_recipe() -> Recipe:
     """Return a recipe for two CPU cores: it shows that every stage works, and its drafter is poor."""
     return Recipe(
@@ -172,6 +177,14 @@ def cpu_recipe() -> Recipe:
             held_out=2,
         ),
         schedule=Schedule(
-            steps=30, warmup=5, batch=4, anchors=8, long_every=6, frequent=2048, rare=256, rows=1024, checkpoint_every=10
+            steps=30,
+            warmup=5,
+            batch=4,
+            anchors=8,
+            long_every=6,
+            frequent=2048,
+            rare=256,
+            rows=1024,
+            checkpoint_every=10,
         ),
     )

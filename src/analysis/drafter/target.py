@@ -8,7 +8,16 @@ from typing import Any
 import gguf
 import numpy as np
 
-from analysis.drafter.torchlib import Tensor, functional, product32, rms_norm, rotary_table, rotate, torch, working_dtype
+from analysis.drafter.torchlib import (
+    Tensor,
+    functional,
+    product32,
+    rms_norm,
+    rotary_table,
+    rotate,
+    torch,
+    working_dtype,
+)
 from analysis.records import Problem
 
 
@@ -123,9 +132,7 @@ def forward(target: Target, ids: Tensor, taps: Sequence[int]) -> tuple[Tensor, T
         return torch.cat(seen, -1), rms_norm(x, target.norm, target.eps)
 
 
-def run_layer(
-    target: Target, index: int, x: Tensor, attend: Callable[[int, Tensor, Tensor, Tensor], Tensor]
-) -> Tensor:
+def run_layer(target: Target, index: int, x: Tensor, attend: Callable[[int, Tensor, Tensor, Tensor], Tensor]) -> Tensor:
     """Run one layer on the residual stream `x` [..., hidden].
 
     `attend` gets the layer's index and the unrotated queries [..., heads, head_dim], keys and values

@@ -1,7 +1,6 @@
 """torch, which is no dependency of the book: a reader who trains nothing never needs it."""
 
 import importlib
-from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from analysis.records import Problem
@@ -31,12 +30,6 @@ def working_dtype(device: str) -> Any:
 def mixed_precision(device: str) -> Any:
     """Return the context in which float32 weights meet activations of the working type."""
     return torch.autocast(device, working_dtype(device), enabled=device == "cuda")
-
-
-def fused(function: Callable[..., Any], device: str) -> Callable[..., Any]:
-    """Return the function compiled to few kernels on a GPU, and as it is on a CPU."""
-    compiled: Callable[..., Any] = torch.compile(function) if device == "cuda" else function
-    return compiled
 
 
 def product32(left: Tensor, right: Tensor) -> Tensor:

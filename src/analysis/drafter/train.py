@@ -16,7 +16,6 @@ from analysis.drafter.shapes import Recipe, Schedule
 from analysis.drafter.target import Target, forward
 from analysis.drafter.torchlib import Tensor, functional, mixed_precision, torch
 
-
 SORTED = 16
 ROUND = 32
 
@@ -37,10 +36,9 @@ class Feed:
     def __init__(self, short: Texts, long: Texts, recipe: Recipe, device: str) -> None:
         self.texts = {"short": short, "long": long}
         self.recipe, self.device = recipe, device
-        counts = sum(
-            np.bincount(row[start:end], minlength=recipe.shape.vocabulary)
-            for row, start, end in zip(short.ids, short.start, short.end, strict=True)
-        )
+        places = np.arange(short.ids.shape[1])
+        answers = (places >= short.start[:, None]) & (places < short.end[:, None])
+        counts = np.bincount(short.ids[answers], minlength=recipe.shape.vocabulary)
         order = np.argsort(-counts, kind="stable")
         self.frequent = torch.from_numpy(np.sort(order[: recipe.schedule.frequent])).to(device)
         self.orders: dict[tuple[int, int], Any] = {}
