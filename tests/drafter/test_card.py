@@ -26,6 +26,13 @@ def test_the_cards_table_is_what_was_recorded(result, page):
     assert card.training_table(result) in page
 
 
+def test_the_table_of_served_drafters_is_what_was_recorded(page):
+    served = json.loads((data_dir() / "drafters" / "smollm2-dspark-served.json").read_text())
+    assert card.served_table(served) in page
+    assert served["files"]["this drafter"]["sha256"] == load_pair("smollm2-dspark").drafter.sha256
+    assert all(text == other for text, other in _texts_by_prompt(served))
+
+
 def test_the_cards_counts_are_what_was_recorded(result, page):
     flat = " ".join(page.split())
     assert f"{sum(result['texts'].values()):,} answers" in flat
@@ -48,3 +55,10 @@ def test_the_pair_names_the_file_that_is_here(page):
     assert (source.size, source.sha256) == (len(content), hashlib.sha256(content).hexdigest())
     assert len(content) < 20_000_000
     assert source.sha256 in page
+
+
+def _texts_by_prompt(served):
+    hashes = [
+        {r["prompt"]: r["text_sha256"] for r in served["requests"] if r["drafter"] == d} for d in served["drafters"]
+    ]
+    return [(hashes[0][prompt], hashes[1][prompt]) for prompt in served["prompts"]]

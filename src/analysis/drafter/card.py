@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from analysis.drafter.shapes import KINDS
+from analysis.stats.intervals import POSITIVE, Interval, Scale, interval_of
+from analysis.stats.resampling import Floats
 
 
 def training_table(result: dict[str, Any]) -> str:
@@ -15,7 +17,7 @@ def training_table(result: dict[str, Any]) -> str:
     """
     replay = result["replay"]
     places = " | ".join(f"place {k}" for k in range(1, replay["n_max"] + 1))
-    rows = [f"| kind | texts | mean accepted length | {places} |", "|--|" * 1 + "--|" * (2 + replay["n_max"])]
+    rows = [f"| kind | texts | mean accepted length | {places} |", "|" + "--|" * (3 + replay["n_max"])]
     for kind in (*KINDS, "all"):
         row = replay["summary"][kind]
         survival = " | ".join(f"{share:.3f}" for share in row["survival"])
@@ -24,27 +26,45 @@ def training_table(result: dict[str, Any]) -> str:
 
 
 def served_table(served: dict[str, Any]) -> str:
-    """Return a Markdown table of drafters served over the same prompts: mean accepted length by kind of text.
+    """Return a Markdown table of two drafters served over the same prompts: a row a kind of text.
+
+    Mean accepted length before the text loops, with intervals over prompts; the ratio is paired by prompt.
 
     Args:
-        served: recorded requests: `requests`, each with `drafter`, `kind`, `prompt`, `accepted` (drafted tokens
-            accepted, a verification step each) and `steps_before_loop`.
+        served: recorded requests: `drafters`, two names, and `requests`, each with `drafter`, `kind`, `prompt`,
+            `drafted` and `accepted` (tokens of each verification step), and `steps_before_loop`.
     """
-    drafters = list(dict.fromkeys(request["drafter"] for request in served["requests"]))
-    rows = [f"| kind | prompts | {' | '.join(drafters)} | ratio |", "|--|--|" + "--|" * (len(drafters) + 1)]
+    first, second = served["drafters"]
+    rows = [f"| kind | prompts | looping | {first} | {second} | ratio |", "|--|--|--|--|--|--|"]
     for kind in (*KINDS, "all"):
-        lengths = {}
-        for name in drafters:
-            chosen = [r for r in served["requests"] if r["drafter"] == name and kind in (r["kind"], "all")]
-            lengths[name] = mean_length(chosen)
-            prompts = len(chosen)
-        values = [lengths[name] for name in drafters]
-        shown = " | ".join(f"{value:.2f}" for value in values)
-        rows.append(f"| {kind} | {prompts} | {shown} | {values[0] / values[-1]:.2f} |")
+        chosen = [request for request in served["requests"] if kind in (request["kind"], "all")]
+        mine, other = (_sums([r for r in chosen if r["drafter"] == name]) for name in (first, second))
+        whole = len(mine)
+        used = (mine[:, 0] > 0) & (other[:, 0] > 0)
+        lengths = [interval_of(sums[used], _length, scale=Scale(1.0)) for sums in (mine, other)]
+        ratio = interval_of(np.hstack([mine, other])[used], _ratio, scale=POSITIVE)
+        looping = sum(r["loops"] for r in chosen if r["drafter"] == first)
+        shown = " | ".join(_shown(interval) for interval in (*lengths, ratio))
+        rows.append(f"| {kind} | {whole} | {looping} | {shown} |")
     return "\n".join(rows)
 
 
-def mean_length(requests: list[dict[str, Any]]) -> float:
-    """Return the mean accepted length over the steps of requests before their text loops."""
-    accepted = [a for request in requests for a in request["accepted"][: request["steps_before_loop"]]]
-    return 1 + float(np.mean(accepted)) if accepted else float("nan")
+def _sums(requests: list[dict[str, Any]]) -> Floats:
+    kept = [request["accepted"][: request["steps_before_loop"]] for request in requests]
+    return np.array([[len(steps), sum(steps)] for steps in kept], dtype=np.float64).reshape(-1, 2)
+
+
+def _length(sums: Floats) -> Floats:
+    lengths: Floats = 1 + sums[..., 1] / sums[..., 0]
+    return lengths
+
+
+def _ratio(sums: Floats) -> Floats:
+    ratios: Floats = _length(sums[..., :2]) / _length(sums[..., 2:])
+    return ratios
+
+
+def _shown(interval: Interval) -> str:
+    if interval.low is None or interval.high is None:
+        return f"{interval.estimate:.2f}"
+    return f"{interval.estimate:.2f} ({interval.low:.2f} to {interval.high:.2f})"
