@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from analysis.convert.converter import Converter, find_converter
 from analysis.convert.dsv4 import write_checkpoint, write_gguf
 from analysis.convert.fetch import fetch
 from analysis.convert.pairs import load_pair
@@ -31,3 +32,12 @@ def dsv4_target(dsv4_checkpoint) -> Path:
 def dsv4_drafter(dsv4_checkpoint) -> Path:
     """The drafter of that checkpoint as GGUF."""
     return write_gguf(dsv4_checkpoint, "drafter", dsv4_checkpoint.parent / "drafter.gguf")
+
+
+@pytest.fixture(scope="session")
+def converter() -> Converter:
+    """llama.cpp's converter with torch, where somebody has set it up: two gigabytes that no test fetches."""
+    found = find_converter()
+    if found is None:
+        pytest.skip("the converter is not set up (`specbook convert` does it at first use; it needs torch)")
+    return found

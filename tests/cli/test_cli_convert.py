@@ -148,3 +148,26 @@ def test_recipes_are_listed(specbook, monkeypatch):
     status, out, _ = specbook("recipes")
     assert status == 0
     assert "iq2xxs-q4k" in out
+
+
+def test_convert_says_what_it_needs_before_anything(specbook, dsv4_checkpoint):
+    status, out, _ = specbook("convert", str(dsv4_checkpoint), "--part", "drafter", "--plan")
+    assert status == 0
+    assert "drafter: DeepseekV4ForCausalLM, flags --dspark" in out
+    assert "weights in 3 of 10 files: model-00008-of-00010.safetensors" in out
+    assert "result: 81 tensors, 3.61 MiB, the largest" in out
+
+
+def test_convert_explains_mtp(specbook, dsv4_checkpoint):
+    status, _, err = specbook("convert", str(dsv4_checkpoint), "--part", "mtp")
+    assert status == 1
+    assert "convert the drafter (--part drafter)" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saw"), [((), "no file to write was named"), (("--part", "head"), "unknown part 'head'")]
+)
+def test_convert_without_what_it_needs(specbook, dsv4_checkpoint, arguments, saw):
+    status, _, err = specbook("convert", str(dsv4_checkpoint), *arguments)
+    assert status == 1
+    assert err.startswith(f"specbook: {saw}")

@@ -6,7 +6,7 @@ Layout: <https://github.com/huggingface/safetensors#format>. The header is one J
 import json
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -169,3 +169,34 @@ def _first_line(error: BaseException) -> str:
 
 def _damaged(path: Path, saw: str) -> Problem:
     return Problem(f"{path}: {saw}", expected="a whole safetensors header", remedy="fetch it again")
+
+
+class StoredTensors(Mapping[str, tuple[str, tuple[int, ...], bytes]]):
+    """The tensors of a checkpoint's files by name: dtype, shape and bytes, which are read when they are asked for."""
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        """Read the headers.
+
+        Raises:
+            Problem: a file is missing or damaged.
+        """
+        self._where = {tensor.name: (file, tensor) for file in files for tensor in read_safetensors(file).tensors}
+
+    def __getitem__(self, name: str) -> tuple[str, tuple[int, ...], bytes]:
+        """Return dtype, shape and bytes of a tensor."""
+        file, tensor = self._where[name]
+        with file.open("rb") as source:
+            source.seek(tensor.start)
+            return tensor.dtype, tensor.shape, source.read(tensor.nbytes)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names."""
+        return iter(self._where)
+
+    def __len__(self) -> int:
+        """Return how many tensors there are."""
+        return len(self._where)
+
+    def header(self, name: str) -> StoredTensor:
+        """Return a tensor's entry without its bytes."""
+        return self._where[name][1]

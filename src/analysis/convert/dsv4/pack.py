@@ -5,7 +5,7 @@ tested where the converter is there.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 from analysis.convert.dsv4.codec import decode_bf16, decode_fp8
 from analysis.convert.dsv4.layout import EXPERTS, converted_name
 from analysis.convert.files import whole_file
-from analysis.convert.safetensors import read_safetensors
+from analysis.convert.safetensors import StoredTensors
 
 Part = Literal["target", "drafter"]
 Stored = Mapping[str, tuple[str, tuple[int, ...], bytes]]
 Array = NDArray[Any]
-Tensors = dict[str, tuple[Array, GGMLQuantizationType]]
 
 
 def write_gguf(checkpoint: Path, part: Part, path: Path) -> Path:
@@ -40,7 +39,8 @@ def write_gguf(checkpoint: Path, part: Part, path: Path) -> Path:
         writer = GGUFWriter(unfinished, "dflash" if drafter else "deepseek4")
         _add_sizes(writer, settings, drafter=drafter)
         _add_vocabulary(writer, tokenizer, settings, drafter=drafter)
-        for name, (values, kind) in tensors_of(_stored(checkpoint), drafter=drafter).items():
+        stored = StoredTensors(sorted(checkpoint.glob("*.safetensors")))
+        for name, values, kind in converted_tensors(stored, drafter=drafter):
             writer.add_tensor(name, values, raw_dtype=kind)
         writer.write_header_to_file()
         writer.write_kv_data_to_file()
@@ -49,20 +49,18 @@ def write_gguf(checkpoint: Path, part: Part, path: Path) -> Path:
     return path
 
 
-def tensors_of(stored: Stored, *, drafter: bool) -> Tensors:
-    """Return the tensors of a GGUF file as bytes or numbers with their type, from those of the checkpoint."""
-    found: Tensors = {}
-    for name, (dtype, shape, raw) in stored.items():
+def converted_tensors(stored: Stored, *, drafter: bool) -> Iterator[tuple[str, Array, GGMLQuantizationType]]:
+    """Yield name, values and type of each tensor of a GGUF file, made from those of the checkpoint one at a time."""
+    for name in stored:
         if name.startswith("mtp.") != drafter or name.endswith(".scale") or ".experts." in name:
             continue
-        values, kind = _converted(name, dtype, shape, raw, stored)
-        found[converted_name(name)] = (values, kind)
-    for block in {name.split(".ffn.")[0] for name in stored if ".ffn.experts." in name}:
+        values, kind = _converted(name, stored)
+        yield converted_name(name), values, kind
+    for block in sorted({name.split(".ffn.")[0] for name in stored if ".ffn.experts." in name}):
         if block.startswith("mtp.") == drafter:
             for matrix, converted in EXPERTS.items():
                 experts = pack_experts(stored, f"{block}.ffn.experts", matrix)
-                found[f"blk.{block.split('.')[1]}.{converted}"] = (experts, GGMLQuantizationType.MXFP4)
-    return found
+                yield f"blk.{block.split('.')[1]}.{converted}", experts, GGMLQuantizationType.MXFP4
 
 
 def pack_experts(stored: Stored, prefix: str, matrix: str) -> Array:
@@ -71,20 +69,23 @@ def pack_experts(stored: Stored, prefix: str, matrix: str) -> Array:
     The checkpoint keeps neighbours in one byte, MXFP4 values that are 16 apart; no code changes.
     """
     count = 1 + max(int(name.split(".")[4]) for name in stored if name.startswith(f"{prefix}."))
-    packed = []
+    packed: Array | None = None
     for expert in range(count):
         _, (out, half), raw = stored[f"{prefix}.{expert}.{matrix}.weight"]
         weight = np.frombuffer(raw, np.uint8).reshape(out, half)
         codes = np.stack([weight & 15, weight >> 4], axis=-1).reshape(out, -1, 32)
         scales = np.frombuffer(stored[f"{prefix}.{expert}.{matrix}.scale"][2], np.uint8).reshape(out, -1, 1)
         blocks = np.concatenate([scales, codes[..., :16] | codes[..., 16:] << 4], axis=-1)
-        packed.append(blocks.reshape(out, -1))
-    return np.stack(packed)
+        if packed is None:
+            packed = np.empty((count, out, half // 16 * 17), np.uint8)
+        packed[expert] = blocks.reshape(out, -1)
+    if packed is None:
+        raise KeyError(prefix)
+    return packed
 
 
-def _converted(
-    name: str, dtype: str, shape: tuple[int, ...], raw: bytes, stored: Stored
-) -> tuple[Array, GGMLQuantizationType]:
+def _converted(name: str, stored: Stored) -> tuple[Array, GGMLQuantizationType]:
+    dtype, shape, raw = stored[name]
     match dtype:
         case "F8_E4M3":
             _, blocks, scales = stored[name.removesuffix("weight") + "scale"]
@@ -99,15 +100,6 @@ def _converted(
             return decode_bf16(raw, shape), GGMLQuantizationType.F32
         case _:
             return np.frombuffer(raw, "<f4").reshape(shape), GGMLQuantizationType.F32
-
-
-def _stored(checkpoint: Path) -> Stored:
-    found: dict[str, tuple[str, tuple[int, ...], bytes]] = {}
-    for file in sorted(checkpoint.glob("*.safetensors")):
-        content = file.read_bytes()
-        for tensor in read_safetensors(file).tensors:
-            found[tensor.name] = (tensor.dtype, tensor.shape, content[tensor.start : tensor.end])
-    return found
 
 
 def _add_sizes(writer: GGUFWriter, settings: Mapping[str, Any], *, drafter: bool) -> None:
