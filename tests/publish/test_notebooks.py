@@ -93,6 +93,16 @@ def test_a_misspelt_parameter_starts_no_kernel(notebooks: Path, target: Path, lo
     assert not local.exists()
 
 
+def test_progress_of_a_notebook_is_seen_while_it_runs(
+    notebooks: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    run_all(["06_messy"], {}, tmp_path / "out", folder=notebooks)
+    seen = capfd.readouterr().err
+    assert "1/1 06_messy: 100%" in seen  # cells of the notebook
+    assert "3/3 [" in seen  # steps of the loop in one of them
+    assert "\x1b" not in seen
+
+
 def test_each_notebook_gets_the_parameters_it_declares(notebooks: Path, tmp_path: Path) -> None:
     common = {"regime": "recall", "profile": "declared by none of them"}
     names = ["08_no_parameters_cell", "01"]

@@ -5,6 +5,7 @@ and kernels that run side by side cannot take each other's ports.
 """
 
 import logging
+import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,6 @@ import papermill
 from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
-from tqdm import tqdm
 from traitlets.config import Config
 
 from analysis.publish.ipynb import write_notebook
@@ -60,7 +60,7 @@ def run_notebook(
     *,
     timeout: float = CELL_TIMEOUT,
     failed: Path | None = None,
-    progress: bool = False,
+    progress: str = "",
 ) -> Path:
     """Execute a notebook and put it, normalized, in its place; return that place.
 
@@ -70,7 +70,8 @@ def run_notebook(
         parameters: values by name; text is read as the declared type.
         timeout: seconds that one cell may take.
         failed: folder for a partly executed notebook and its kernel's log; `local/failed` by default.
-        progress: whether to draw a progress bar, one step a cell.
+        progress: the name of a progress bar, one step a cell, on stderr; the notebook's own bars show beside it. None
+            is drawn without a name.
 
     Raises:
         Problem: a parameter is unknown or of the wrong type; a cell failed or took too long; the kernel died.
@@ -105,6 +106,8 @@ def run_all(
 ) -> list[Path]:
     """Execute notebooks one after the other, each with those parameters that it declares; return their places.
 
+    A progress bar for each, and the bars of its own, are drawn on stderr.
+
     Args:
         names: the chapters, in order.
         parameters: values by name; each must be declared by at least one of the notebooks.
@@ -127,14 +130,23 @@ def run_all(
                 expected=f"one of {', '.join(every) or 'none'}",
                 remedy=f"did you mean {close[0]}?" if close else "",
             )
+    given = {**(common or {}), **parameters}
     written = []
-    with tqdm(sources, unit="chapter", dynamic_ncols=True) as bar:
-        for source in bar:
-            bar.set_description(source.stem)
-            given = {**(common or {}), **parameters}
-            own = {name: value for name, value in given.items() if name in known[source]}
-            written.append(run_notebook(source, out_dir / source.name, own, timeout=timeout))
+    for number, source in enumerate(sources, 1):
+        own = {name: value for name, value in given.items() if name in known[source]}
+        bar = f"{number}/{len(sources)} {source.stem}"
+        written.append(run_notebook(source, out_dir / source.name, own, timeout=timeout, progress=bar))
     return written
+
+
+class _Terminal:
+    """What a notebook prints on stderr, shown while it runs: its progress bars, without control sequences."""
+
+    def write(self, text: str) -> None:
+        sys.stderr.write("".join(char for char in text if char.isprintable() or char in "\r\n"))
+
+    def flush(self) -> None:
+        sys.stderr.flush()
 
 
 class _LoggedKernelManager(AsyncKernelManager):
@@ -147,7 +159,7 @@ class _LoggedKernelManager(AsyncKernelManager):
             await super().start_kernel(**kwargs, stderr=log)
 
 
-def _execute(source: Path, partial: Path, values: dict[str, Any], *, log: Path, timeout: float, progress: bool) -> Any:
+def _execute(source: Path, partial: Path, values: dict[str, Any], *, log: Path, timeout: float, progress: str) -> Any:
     manager = type("_KernelManager", (_LoggedKernelManager,), {"log_file": str(log)})
     with tempfile.TemporaryDirectory(prefix="specbook-") as sockets, _quiet("papermill"):
         return papermill.execute_notebook(
@@ -156,7 +168,8 @@ def _execute(source: Path, partial: Path, values: dict[str, Any], *, log: Path, 
             values,
             kernel_name="python3",
             cwd=str(source.parent),
-            progress_bar={"desc": source.stem, "dynamic_ncols": True} if progress else False,
+            progress_bar={"desc": progress, "dynamic_ncols": True} if progress else False,
+            stderr_file=_Terminal() if progress else None,
             start_timeout=START_TIMEOUT,
             execution_timeout=timeout,
             kernel_manager_class=manager,
