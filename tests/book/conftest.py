@@ -147,7 +147,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
     def start(address: str, *, width: int = 1280, scripts: bool = True, **options: Any) -> Visit:
         view = {"width": width, "height": 900}
         context = browser.new_context(viewport=view, java_script_enabled=scripts, **options)
-        context.set_default_timeout(30_000)
+        context.set_default_timeout(60_000)  # a machine that also measures can be slow
         contexts.append(context)
         return Visit(context.new_page(), address, scripts=scripts)
 

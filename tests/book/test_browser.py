@@ -23,6 +23,8 @@ HEADING_LEVELS = """() => [...document.querySelectorAll('main :is(h1, h2, h3, h4
 WITHOUT_ALT = "() => [...document.images].filter(i => !i.alt.trim()).map(i => i.outerHTML.slice(0, 80))"
 UNLABELLED = """() => [...document.querySelectorAll('main input')]
     .filter(i => !i.labels.length && !i.getAttribute('aria-label')).map(i => i.outerHTML)"""
+FITS = """[...document.querySelectorAll('.chart-live svg')]
+    .every(svg => Math.abs(svg.clientWidth - svg.closest('.chart-live').clientWidth) < 3)"""
 # WCAG 2's contrast of an element's text with what lies behind it.
 CONTRAST = """(selector) => {
     const channels = colour => colour.match(/[\\d.]+/g).map(Number);
@@ -53,8 +55,9 @@ def check_page(opened: Visit, site: Site, name: str) -> None:
     check_width(page, 1280)
     weight = sum(size for url, size in opened.weights.items() if not url.endswith("vega-bundle.js"))
     assert LIGHTEST_PAGE < weight < HEAVIEST_PAGE
-    page.set_viewport_size({"width": PHONE, "height": 844})
-    check_width(page, PHONE)
+    for width in (PHONE, 1280):
+        page.set_viewport_size({"width": width, "height": 844})
+        check_width(page, width)
     assert opened.complaints == []
 
 
@@ -119,6 +122,21 @@ def test_dark_mode_toggles_and_everything_stays_readable(site: Site, visit: Star
         )
         page.wait_for_timeout(300)  # colours fade from one mode to the other
         assert min(page.evaluate(CONTRAST, selectors)) >= 4.5
+
+
+def test_a_reader_sees_what_their_system_prefers(site: Site, visit: Start) -> None:
+    for scheme in ("light", "dark"):
+        page = visit(site.address, color_scheme=scheme).open(f"{site.address}/reading.html")
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_without_scripts_everything_stays_readable(site: Site, visit: Start, scheme: str) -> None:
+    page = visit(site.address, scripts=False, color_scheme=scheme).open(f"{site.address}/rerun.html")
+    assert (
+        min(page.evaluate(CONTRAST, "main p, main h2, main pre, main pre span, main code, .bd-sidebar-primary a"))
+        >= 4.5
+    )
 
 
 def test_a_mouse_moves_the_slider_and_the_crossing_follows(site: Site, visit: Start) -> None:

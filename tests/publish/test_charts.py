@@ -112,7 +112,11 @@ def test_without_an_interval_the_raw_points_stand_alone() -> None:
     points = pd.concat(
         [frame[["regime", "depth"]].assign(prompt=p, value=frame["estimate"] + i) for i, p in enumerate("abc")]
     )
-    svg = charts.depth_by_regime(frame, name="a", quantity="length", points=points).svg()
+    chart = charts.depth_by_regime(frame, name="a", quantity="length", points=points)
+    assert chart.note == (
+        "Where there is no bar, too few prompts were measured for an interval. Small hollow points are single prompts."
+    )
+    svg = chart.svg()
     assert marks(svg, "rule") == 0
     assert marks(svg, "symbol") == len(frame) + len(points)
 

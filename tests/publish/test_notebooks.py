@@ -53,10 +53,11 @@ def test_noise_of_the_machine_is_not_kept(notebooks: Path, tmp_path: Path) -> No
     page = nbformat.read(run_notebook(notebooks / "06_messy.ipynb", tmp_path / "a.ipynb", {}), 4)
     _, _, _, streams, shown, places = page.cells
     assert [(output.name, output.text) for output in streams.outputs] == [("stderr", "a warning that stays\n")]
-    plain, rich, own = [output.data for output in shown.outputs]
+    plain, rich, own, twice = [output.data for output in shown.outputs]
     assert plain["text/plain"] == "<object at 0x…>"
     assert rich["text/html"] == "<b>rich</b>"
     assert dict(own) == {"text/html": "<i>shown</i>"}
+    assert dict(twice) == {"text/markdown": "kept once"}
     assert places.outputs[0].text == "$HOME/models $TMP/x\n"
     assert [cell.id for cell in page.cells] == [f"cell-{i:02d}" for i in range(6)]
     assert set(page.metadata) == {"kernelspec", "language_info"}

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from analysis.launch.engine import FoundEngine
 from analysis.measure.life import Life

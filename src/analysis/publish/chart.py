@@ -52,13 +52,12 @@ class Chart:
         """Return the Vega-Lite specification, the same for the same data on every run."""
         spec = self.drawing.properties(width="container").to_dict()
         spec["config"] = CONFIG
-        spec["autosize"] = {"type": "fit-x", "contains": "padding"}
         spec["description"] = self.alt
         return _plain_names(_short_numbers(spec))
 
     def svg(self) -> str:
         """Return the chart as it looks before anybody touches it."""
-        still = self.spec() | {"width": STILL_WIDTH}
+        still = self.spec() | {"width": STILL_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
         return vlc.vegalite_to_svg(still, vl_version=VEGA_LITE)
 
     def html(self) -> str:

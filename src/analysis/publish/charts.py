@@ -26,7 +26,9 @@ from analysis.publish.marks import (
     Choice,
     estimates,
     first_to_last,
+    interval_bars,
     own_values,
+    said_of_intervals,
     sentences,
     shown,
     tooltip_fields,
@@ -38,8 +40,6 @@ from analysis.records import Problem
 __all__ = ["Chart", "acceptance_by_position", "break_even", "decode_vs_raw", "depth_by_regime", "step_cost"]
 
 Frame = pd.DataFrame
-
-BARS = "Bars are 95 % intervals."
 
 
 def acceptance_by_position(
@@ -67,7 +67,7 @@ def acceptance_by_position(
     choices = (Choice("meaning", meanings, "meaning"), Choice("depth", depths, "depth in tokens"))
     drawing = estimates(rows, x, y, "regime", choices=choices)
     if points is not None:
-        drawing = own_values(points, ACCEPTANCE, x, y, order_of(rows["regime"]), choices=choices) + drawing
+        drawing += own_values(points, ACCEPTANCE, x, y, order_of(rows["regime"]), choices=choices)
     at_first = rows[(rows["meaning"] == meanings[0]) & (rows["depth"] == depths[0])]
     words = first_to_last(at_first, "regime", "position")
     return Chart(
@@ -75,7 +75,7 @@ def acceptance_by_position(
         title=title,
         alt=f"{meanings[0].capitalize()} by draft position at depth {depths[0]}: {words}.",
         name=name,
-        note=sentences(BARS, note, drawn.refusals),
+        note=sentences(said_of_intervals(drawn.rows, points), note, drawn.refusals),
     )
 
 
@@ -105,13 +105,13 @@ def depth_by_regime(
     y = alt.Y("estimate:Q", title=quantity, scale=alt.Scale(zero=False))
     drawing = estimates(drawn.rows, x, y, "regime")
     if points is not None:
-        drawing = own_values(points, DEPTH, x, y, order_of(drawn.rows["regime"])) + drawing
+        drawing += own_values(points, DEPTH, x, y, order_of(drawn.rows["regime"]))
     return Chart(
         drawing.properties(height=HEIGHT),
         title=title or f"{quantity[:1].upper()}{quantity[1:]} by depth and regime",
         alt=f"{quantity[:1].upper()}{quantity[1:]} by depth: {first_to_last(drawn.rows, 'regime', 'depth')}.",
         name=name,
-        note=sentences(BARS, note, drawn.refusals),
+        note=sentences(said_of_intervals(drawn.rows, points), note, drawn.refusals),
     )
 
 
@@ -133,7 +133,7 @@ def step_cost(frame: Frame, *, name: str, machine: str, title: str = "What a ste
         title=title,
         alt=f"Milliseconds a step by accepted tokens: {first_to_last(drawn.rows, 'series', 'accepted')}.",
         name=name,
-        note=sentences(BARS, _measured_on(machine), note, drawn.refusals),
+        note=sentences(said_of_intervals(drawn.rows), _measured_on(machine), note, drawn.refusals),
     )
 
 
@@ -162,18 +162,18 @@ def decode_vs_raw(
     )
     x = alt.X("estimate:Q", title="speed ratio (1 = as fast as raw)", scale=alt.Scale(zero=False, padding=12))
     tooltip = [alt.Tooltip(f"{field}:N") for field in tooltip_fields(rows) if field != "cell"]
-    bars = (
-        base.transform_filter("isValid(datum.low)").mark_rule().encode(x=alt.X("low:Q", title=x["title"]), x2="high:Q")
-    )
+    bars = interval_bars(base, rows["low"], x=alt.X("low:Q", title=x["title"]), x2="high:Q")
     dots = base.mark_point().encode(x=x, shape=shape("verdict", verdicts), tooltip=tooltip)
     equal = alt.Chart(pd.DataFrame({"one": [1.0]})).mark_rule(strokeDash=[5, 4], color=BLACK).encode(x="one:Q")
     words = "; ".join(f"{row.cell} {row.estimate:.2f}, {row.verdict}" for row in rows.itertuples())
     return Chart(
-        alt.layer(equal, bars, dots).properties(height=30 * len(rows)),
+        alt.layer(equal, *bars, dots).properties(height=30 * len(rows)),
         title=title,
         alt=f"Speed ratio of drafted to raw decoding: {words}.",
         name=name,
-        note=sentences(BARS, "The dashed line is raw decoding.", _measured_on(machine), note, drawn.refusals),
+        note=sentences(
+            said_of_intervals(rows), "The dashed line is raw decoding.", _measured_on(machine), note, drawn.refusals
+        ),
     )
 
 
@@ -276,18 +276,15 @@ def _crossing(line: Frame, x: alt.X) -> Any:
 
 
 def _measured_points(rows: Frame, x: alt.X, y: alt.Y) -> Any:
-    across = (
-        alt.Chart(rows)
-        .transform_filter("isValid(datum.length_low)")
-        .mark_rule()
-        .encode(
-            x=alt.X("length_low:Q", title=x["title"]),
-            x2="length_high:Q",
-            y=y,
-            color=colour("regime", order_of(rows["regime"])),
-        )
+    across = interval_bars(
+        alt.Chart(rows),
+        rows["length_low"],
+        x=alt.X("length_low:Q", title=x["title"]),
+        x2="length_high:Q",
+        y=y,
+        color=colour("regime", order_of(rows["regime"])),
     )
-    return across + estimates(rows, x, y, "regime", connected=False, spread=False)
+    return alt.layer(*across, estimates(rows, x, y, "regime", connected=False, spread=False))
 
 
 def _said(row: Any, digits: int, unit: str = "") -> str:

@@ -101,12 +101,33 @@ def estimates(
     if spread:
         base = base.encode(xOffset=alt.XOffset(f"{series}:N", scale=alt.Scale(domain=values, paddingOuter=1)))
     tooltip = [alt.Tooltip(f"{field}:N") for field in tooltip_fields(rows)]
-    bars = (
-        base.transform_filter("isValid(datum.low)").mark_rule().encode(y=alt.Y("low:Q", title=y["title"]), y2="high:Q")
-    )
+    bars = interval_bars(base, rows["low"], y=alt.Y("low:Q", title=y["title"]), y2="high:Q")
     dots = base.mark_point().encode(y=y, shape=shape(series, values), tooltip=tooltip)
     lines = [base.mark_line().encode(y=y)] if connected else []
-    return alt.layer(*lines, bars, dots)
+    return alt.layer(*lines, *bars, dots)
+
+
+def interval_bars(base: Any, ends: "pd.Series[float]", **channels: Any) -> list[Any]:
+    """Return the bars of the rows that have an interval, as a list that is empty where no row has one.
+
+    Args:
+        base: a chart of the rows.
+        ends: their lower ends; its name is the column.
+        channels: where the bars lie.
+    """
+    if ends.isna().all():
+        return []
+    return [base.transform_filter(f"isValid(datum.{ends.name})").mark_rule().encode(**channels)]
+
+
+def said_of_intervals(rows: Frame, points: Frame | None = None) -> str:
+    """Return what a note says of bars, of their absence, and of small points."""
+    missing = rows["low"].isna()
+    return sentences(
+        "" if missing.all() else "Bars are 95 % intervals.",
+        "Where there is no bar, too few prompts were measured for an interval." if missing.any() else "",
+        "" if points is None else "Small hollow points are single prompts.",
+    )
 
 
 def own_values(

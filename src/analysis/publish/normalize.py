@@ -86,7 +86,7 @@ def _data(data: Any) -> Any:
         if not isinstance(value, str):
             kept[kind] = value
             continue
-        if kind == "text/plain" and rich and _ADDRESS.search(value):
+        if kind == "text/plain" and rich and (_ADDRESS.search(value) or value == data.get("text/markdown")):
             continue
         clean = without_places(_ADDRESS.sub(" at 0x…", value) if kind == "text/plain" else value)
         # A bare dollar would begin mathematics.

@@ -99,7 +99,7 @@ class FilesPage:
                     alt.Tooltip("bits:Q", format=".2f", title="bits a weight"),
                 ],
             )
-            .properties(height=alt.Step(26))
+            .properties(height=26 * frame["group"].nunique())
         )
         words = "; ".join(f"{row['part']} {row['group']} {row['mib']:.1f} MiB" for row in frame.to_dict("records"))
         return Chart(drawing, title="Where the bytes are", alt=f"Bytes by group of tensors: {words}.", name="bytes")
