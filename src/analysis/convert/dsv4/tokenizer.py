@@ -78,17 +78,7 @@ def write_tokenizer(directory: Path, size: int) -> None:
         },
         "post_processor": _answer(check_ids()),
         "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "vocab": {token: number for token, number in ids.items() if token not in ADDED},
-            "merges": [f"{left} {right}" for left, right in pairs],
-        },
+        "model": _model({token: number for token, number in ids.items() if token not in ADDED}, pairs),
     }
     settings = {
         "add_bos_token": False,
@@ -109,6 +99,20 @@ def check_ids() -> list[int]:
     """Return the ids SmolLM2's tokenizer gives for the converter's check text."""
     data = json.loads((data_dir() / "fixtures" / "check_text_ids.json").read_text(encoding="utf-8"))
     return [int(number) for number in data["ids"]]
+
+
+def _model(ids: dict[str, int], pairs: list[tuple[str, str]]) -> dict[str, Any]:
+    return {
+        "type": "BPE",
+        "dropout": None,
+        "unk_token": None,
+        "continuing_subword_prefix": None,
+        "end_of_word_suffix": None,
+        "fuse_unk": False,
+        "byte_fallback": False,
+        "vocab": ids,
+        "merges": [f"{left} {right}" for left, right in pairs],
+    }
 
 
 def _added(token: str, number: int, *, special: bool) -> dict[str, Any]:
