@@ -25,7 +25,9 @@ class Serving:
     def config(self, target: Path, drafter: Path | None) -> ServerConfig:
         """Return how the server of the pair's drafted leg is started."""
         pair = self.pair
-        settings = {name: getattr(self.profile, name) for name in _CONFIG_FIELDS} if self.profile else {}
+        settings: dict[str, Any] = {"flash_attn": pair.flash_attn}
+        if self.profile:
+            settings = {name: getattr(self.profile, name) for name in _CONFIG_FIELDS}
         return ServerConfig(
             model=target,
             drafter=drafter,

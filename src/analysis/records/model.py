@@ -92,6 +92,7 @@ class Pair:
     n_min: Count = 0
     p_min: Share = 0.0
     context: Positive = 4096
+    flash_attn: Literal["on", "off", "auto"] = "auto"
     extra_args: tuple[str, ...] = ()
     not_stated: tuple[str, ...] = ()
     note: str = ""
