@@ -30,16 +30,9 @@ def save_target_description(target: Path, directory: Path) -> None:
 
 def _tokenizer(read: Callable[[str], Any]) -> dict[str, Any]:
     tokens, kinds = read("tokenizer.ggml.tokens"), read("tokenizer.ggml.token_type")
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     special = [
-        {
-            "id": index,
-            "content": token,
-            "single_word": False,
-            "lstrip": False,
-            "rstrip": False,
-            "normalized": False,
-            "special": True,
-        }
+        {"id": index, "content": token, **plain}
         for index, (token, kind) in enumerate(zip(tokens, kinds, strict=True))
         if kind == gguf.TokenType.CONTROL
     ]

@@ -65,8 +65,7 @@ def head_gradient(given: HeadInput, schedule: Schedule) -> HeadGradient:
         wanted = product32(given.teacher[part].to(dtype), given.embed.t()) / schedule.sharpness
         seen = judged(drafted, wanted)
         agrees[part], overlap[part] = seen.agrees, seen.overlap
-        weight = place_weights(seen.overlap, given.valid[part], given.size, schedule.floor)
-        weights[part] = weight
+        weights[part] = weight = place_weights(seen.overlap, given.valid[part], given.size, schedule.floor)
         cost = (1 - schedule.distance) * seen.entropy + schedule.distance * 2 * (1 - seen.overlap)
         loss += (weight * cost).sum()
         change = slope(drafted, wanted, seen, weight, schedule.distance).to(dtype)

@@ -73,11 +73,7 @@ def load_target(path: Path, device: str) -> Target:
 
     layers = []
     for index in range(_field(reader, "llama.block_count")):
-        raw = {
-            name.split(".")[2]: value
-            for name, value in weights.items()
-            if name.startswith("blk.") and name.split(".")[1] == str(index)
-        }
+        raw = _of_layer(weights, index)
         raw["attn_q"] = unpermute(raw["attn_q"], heads)
         raw["attn_k"] = unpermute(raw["attn_k"], kv_heads)
         layers.append({name: place(value) for name, value in raw.items()})
@@ -92,6 +88,11 @@ def load_target(path: Path, device: str) -> Target:
         theta=float(_field(reader, "llama.rope.freq_base")),
         device=device,
     )
+
+
+def _of_layer(weights: Mapping[str, Any], index: int) -> dict[str, Any]:
+    start = f"blk.{index}."
+    return {name.split(".")[2]: value for name, value in weights.items() if name.startswith(start)}
 
 
 def unpermute(weight: Any, heads: int) -> Any:
