@@ -13,7 +13,6 @@ every text does so at every seam.
 
 import hashlib
 import re
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,6 +25,7 @@ from analysis.gates.loops import loop_start
 from analysis.measure.corpus import Corpus, Text
 from analysis.measure.filler import Filler, Tokenize, build_filler, split_texts
 from analysis.measure.invented import invented_stub
+from analysis.measure.recall import recall_passage
 from analysis.measure.stubs import Cut, function_cuts, paragraph_cuts
 from analysis.records import Problem, Regime
 from analysis.records.model import REGIMES
@@ -33,13 +33,10 @@ from analysis.records.model import REGIMES
 __all__ = ["Corpus", "Prompt", "build_prompts"]
 
 DEFAULT_LOCAL_TOKENS = 512
-BETWEEN_FUNCTIONS, BETWEEN_METHODS = "\n\n\n", "\n\n"
-# Of the local text, what is left to recall: it should outlast the generation (64 of 256 tokens, 192 of 512).
-_MIN_RECALLED = 3 / 8
 _MIN_FUNCTION_CHARS = 300
 # A short stub is hard to recognise for a small model, but a short local text has room for no other.
 _MIN_STUB_CHARS, _MIN_STUB_SHARE = 150, 0.6
-_MOST_CHARS_PER_TOKEN = 4.5  # what code has on average; it spares tokenizing much of what cannot fit
+_MAX_FUNCTION_CHARS = 4  # for every local token; a longer one could not be shown whole
 _WINDOW_CHARS = 14  # characters of text to tokenize for every token that is needed
 # A remainder counts as present if a run of twice so many characters of it is; shorter ones are idioms.
 _PIECE = 40
@@ -187,9 +184,9 @@ def _prompts_of(text: Text, setting: _Setting) -> Iterator[Prompt]:
 
 
 def _sized_cuts(content: str, local_tokens: int) -> list[Cut]:
-    """Return the cuts of functions that may fit twice, at least their stub, into the local text."""
+    """Return the cuts of functions that may fit into the local text, with their stub again behind them."""
     stub = min(_MIN_STUB_CHARS, int(local_tokens * _MIN_STUB_SHARE))
-    lengths = range(_MIN_FUNCTION_CHARS, int(local_tokens * _MOST_CHARS_PER_TOKEN) - stub)
+    lengths = range(_MIN_FUNCTION_CHARS, local_tokens * _MAX_FUNCTION_CHARS - stub)
     return _function_cuts(content, lengths, stub)
 
 
@@ -204,18 +201,18 @@ def _prose_prompt(name: str, text: Text, cut: Cut, setting: _Setting) -> Prompt 
 def _code_prompt(name: str, text: Text, cut: Cut, setting: _Setting) -> Prompt | None:
     """Return the prompt of a place, or None if the place does not suit every code regime."""
     before, stub, remainder = text.content[: cut.start], cut.stub(text.content), cut.remainder(text.content)
-    original = _shown(text.content, cut, setting)
-    if original is None or loop_start(remainder) is not None or not _absent(remainder, before + stub, setting):
+    passage = recall_passage(text.content, cut, setting.local_tokens, setting.tokenize)
+    if passage is None or loop_start(remainder) is not None or not _absent(remainder, before + stub, setting):
         return None
     indent = len(stub) - len(stub.lstrip(" "))
     novel = invented_stub(setting.corpus, before, name=f"{setting.seed} {name}", indent=indent, method=cut.method)
-    endings = {"invention": novel, "continuation": stub, "recall": _twice(stub, original)}
-    locals_ = {regime: _tail(before + ending, setting) for regime, ending in endings.items()}
+    texts = {"invention": before + novel, "continuation": before + stub, "recall": passage.text}
+    locals_ = {regime: _tail(whole, setting) for regime, whole in texts.items()}
     local = locals_[setting.regime]
-    if local is None or None in locals_.values() or _tokens(novel, setting) > setting.local_tokens:
+    if local is None or None in locals_.values() or len(setting.tokenize(novel)) > setting.local_tokens:
         return None
     if setting.regime == "recall":
-        return _prompt(name, text, stub, local, setting, original=original)
+        return _prompt(name, text, stub, local, setting, original=passage.original)
     return _prompt(name, text, novel if setting.regime == "invention" else stub, local, setting)
 
 
@@ -230,33 +227,6 @@ def _prompt(name: str, text: Text, stub: str, local: tuple[int, ...], setting: _
         local=local,
         shared_filler=setting.filler.tokens,
     )
-
-
-def _shown(content: str, cut: Cut, setting: _Setting) -> str | None:
-    """Return what stands behind a stub where it is shown first: its function and what follows in the file.
-
-    It is as much, up to a blank line, as fits into the local text with the stub again behind it; None if the whole
-    function does not fit, or if that is too little to recall.
-    """
-    stub, function = cut.stub(content), cut.end - cut.cut
-    if len(_twice(stub, cut.remainder(content))) > setting.local_tokens * _MOST_CHARS_PER_TOKEN:
-        return None
-    behind = content[cut.cut : cut.cut + int(setting.local_tokens * _MOST_CHARS_PER_TOKEN)].rstrip()
-    blanks = (match.start() for match in re.finditer(r"\n[ \t]*(?=\n)|\Z", behind))
-    ends = [function, *(blank for blank in blanks if blank > function)]
-    fitting = bisect_right(ends, setting.local_tokens, key=lambda end: _tokens(_twice(stub, behind[:end]), setting))
-    shown = behind[: ends[fitting - 1]]
-    enough = fitting and _tokens(shown, setting) >= _MIN_RECALLED * setting.local_tokens
-    return shown if enough else None
-
-
-def _twice(stub: str, shown: str) -> str:
-    """Return a stub, what is shown behind it, and the stub again as a source file would go on with it."""
-    return f"{stub}{shown}{BETWEEN_METHODS if stub[:1] == ' ' else BETWEEN_FUNCTIONS}{stub}"
-
-
-def _tokens(text: str, setting: _Setting) -> int:
-    return len(setting.tokenize(text))
 
 
 def _tail(text: str, setting: _Setting) -> tuple[int, ...] | None:
