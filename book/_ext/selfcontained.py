@@ -64,7 +64,8 @@ def add_chart_scripts(app: Sphinx, pagename: str, _template: str, context: dict[
 
 
 def drop_idle_files(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Drop repeated files and those for live code; warn of one that would come from the network."""
+    """Drop scripts and styles that are repeated or have no work on this page; warn of one from the network."""
+    has_cards = "sd-" in (context.get("body") or "")  # what sphinx-design made
     for kind in ("script_files", "css_files"):
         kept: dict[tuple[str, str], Any] = {}
         for file in context[kind]:
@@ -72,7 +73,8 @@ def drop_idle_files(_app: Sphinx, pagename: str, _template: str, context: dict[s
             body = getattr(file, "attributes", {}).get("body") or ""
             if name.startswith(NETWORK):
                 log.warning("page %s loads %s from the network", pagename, name, type="selfcontained")
-            if "thebe" not in (name + body).lower():
+            idle = "thebe" in (name + body).lower() or ("design" in name and not has_cards)
+            if not idle:
                 kept.setdefault((name, body), file)
         context[kind] = list(kept.values())
 

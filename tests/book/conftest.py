@@ -24,6 +24,7 @@ BOOK = Path(__file__).resolve().parents[2] / "book"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
+    "--disable-dev-shm-usage",  # a small /dev/shm, as containers have, ends pages with a crash
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",

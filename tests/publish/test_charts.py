@@ -121,6 +121,14 @@ def test_without_an_interval_the_raw_points_stand_alone() -> None:
     assert marks(svg, "symbol") == len(frame) + len(points)
 
 
+def test_very_many_points_are_drawn_only_where_there_is_no_interval() -> None:
+    frame = made_up.lengths().assign(method="t")
+    frame.loc[0, ["low", "high"]] = made_up.NAN
+    prompts = [frame[["regime", "depth"]].assign(prompt=f"p{i}", value=frame["estimate"]) for i in range(80)]
+    svg = charts.depth_by_regime(frame, name="a", quantity="length", points=pd.concat(prompts)).svg()
+    assert marks(svg, "symbol") == len(frame) + 80
+
+
 def test_a_refused_cell_is_named_and_not_drawn() -> None:
     chart = built("ratio")
     assert marks(svg_of("ratio"), "symbol") == 3

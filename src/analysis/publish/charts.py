@@ -67,7 +67,7 @@ def acceptance_by_position(
     choices = (Choice("meaning", meanings, "meaning"), Choice("depth", depths, "depth in tokens"))
     drawing = estimates(rows, x, y, "regime", choices=choices)
     if points is not None:
-        drawing += own_values(points, ACCEPTANCE, x, y, order_of(rows["regime"]), choices=choices)
+        drawing += own_values(points, ACCEPTANCE, rows, x, y, choices=choices)
     at_first = rows[(rows["meaning"] == meanings[0]) & (rows["depth"] == depths[0])]
     words = first_to_last(at_first, "regime", "position")
     return Chart(
@@ -105,7 +105,7 @@ def depth_by_regime(
     y = alt.Y("estimate:Q", title=quantity, scale=alt.Scale(zero=False))
     drawing = estimates(drawn.rows, x, y, "regime")
     if points is not None:
-        drawing += own_values(points, DEPTH, x, y, order_of(drawn.rows["regime"]))
+        drawing += own_values(points, DEPTH, drawn.rows, x, y)
     return Chart(
         drawing.properties(height=HEIGHT),
         title=title or f"{quantity[:1].upper()}{quantity[1:]} by depth and regime",

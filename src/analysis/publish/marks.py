@@ -12,6 +12,7 @@ from analysis.publish.style import colour, order_of, shape
 from analysis.records import Problem
 
 Frame = pd.DataFrame
+MOST_POINTS = 500  # drawn behind estimates that have intervals; more would hide these, and weigh the page down
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def shown(frame: Frame, schema: pa.DataFrameSchema, *, digits: int, unit: str = 
         reasons = sorted(set(whole["refused"])) or ["the table is empty"]
         raise Problem(f"nothing to draw of {schema.name}: {'; '.join(reasons)}", remedy="show the table instead")
     rows["interval"] = interval_texts(rows, digits=digits, unit=unit)
+    rows = rows.drop(columns=["n", "refused"])  # said in the text; a page need not carry them twice
     keys = [key for key in schema.unique or [] if key not in ("meaning", "position", "accepted")]
     names = {", ".join(_key(key, row[key]) for key in keys): row["refused"] for _, row in whole[refused].iterrows()}
     sentences = [f"{key} (refused: {reason})" for key, reason in names.items()]
@@ -133,19 +135,25 @@ def said_of_intervals(rows: Frame, points: Frame | None = None) -> str:
 def own_values(
     points: Frame,
     schema: pa.DataFrameSchema,
+    rows: Frame,
     x: alt.X,
     y: alt.Y,
-    values: list[str],
     *,
     choices: tuple[Choice, ...] = (),
 ) -> Any:
     """Return each prompt's own value as a small hollow point where its estimate stands.
 
+    Where there are very many, only those are drawn whose estimate has no interval.
+
     Raises:
         Problem: the points are not valid.
     """
-    own = checked(points, points_of(schema))
-    base = alt.Chart(own[own["regime"].isin(values)])
+    keys = list(schema.unique or [])
+    own = checked(points, points_of(schema)).merge(rows[[*keys, "low"]], on=keys)
+    if len(own) > MOST_POINTS:
+        own = own[own["low"].isna()]
+    values = order_of(rows["regime"])
+    base = alt.Chart(own.drop(columns="low"))
     for choice in choices:
         base = choice.narrow(base)
     return base.mark_point(filled=False, size=24, opacity=0.5).encode(

@@ -140,9 +140,14 @@ def run_all(
 
 
 class _Terminal:
-    """What a notebook prints on stderr, shown while it runs: its progress bars, without control sequences."""
+    """What a notebook prints on stderr, shown while it runs: its progress bars, without control sequences.
+
+    Left out is tqdm's advice to install widgets, which a notebook without a browser cannot show.
+    """
 
     def write(self, text: str) -> None:
+        if "IProgress not found" in text:
+            return
         sys.stderr.write("".join(char for char in text if char.isprintable() or char in "\r\n"))
 
     def flush(self) -> None:

@@ -42,6 +42,7 @@ CONFIG: dict[str, Any] = {
         "tickColor": GREY,
         "gridColor": "#e4e4e4",
         "titlePadding": 8,
+        "labelFlush": False,
     },
     "axisX": {"grid": False, "labelAngle": 0},
     "legend": {

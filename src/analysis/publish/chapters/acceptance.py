@@ -39,9 +39,9 @@ class AcceptancePage:
         if self.frame.empty or (self.frame["refused"] != "").all():
             return Markdown("No regime may be shown; the table below says why.")
         return charts.acceptance_by_position(
-            self.frame,
+            self.frame.drop(columns=["note", "successes", "trials"], errors="ignore"),
             name="acceptance-by-position",
-            points=acceptance_points(self.study),
+            points=self._points(),
             note=f"Intervals: {made_how(self.frame)}.",
         )
 
@@ -110,6 +110,12 @@ class AcceptancePage:
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
         return provenance(self.study, "03_acceptance")
+
+    def _points(self) -> pd.DataFrame:
+        """Return the prompts' own values where too few stand behind a row for an interval; the others have bars."""
+        keys = ["regime", "depth", "meaning", "position"]
+        bare = self.frame.loc[self.frame["low"].isna() & (self.frame["refused"] == ""), keys]
+        return acceptance_points(self.study).merge(bare, on=keys)
 
     def _left_out(self) -> Sample | None:
         kept = {sample.index for sample in self.study.publishable}
