@@ -167,6 +167,16 @@ def test_a_run_that_is_cut_off_resumes_and_leaves_no_server(local: Path, signal_
     assert len(set(keys)) == len(keys)
 
 
+def test_another_length_is_another_run_and_another_depth_is_not(local: Path):
+    small = SIZE | {"depths": [160], "regimes": ["recall"], "prompts": 1, "n_predict": 4}
+    first = measure(size=small)
+    deeper = measure(size=small | {"depths": [192]})
+    longer = measure(size=small | {"n_predict": 6})
+    assert deeper.run.id == first.run.id != longer.run.id
+    keys = [(cell.spec_type, cell.depth, cell.regime) for cell in deeper.run.cells]
+    assert len(keys) == len(set(keys)) == 4
+
+
 def test_a_depth_beyond_the_context_is_said_before_a_server_starts(local: Path):
     with pytest.raises(Problem, match="depth 100000 and 12 generated tokens need"):
         measure(size=SIZE | {"depths": [100000]})

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from analysis.convert.fetch import fetch
@@ -106,12 +106,20 @@ class Plan:
 
     @property
     def run_id(self) -> str:
-        """Return the name of the run: pair, profile, and a hash of machine, engine, text and files."""
+        """Return the name of the run: pair, profile, and a hash of every factor but depth and regime.
+
+        So the cells of one run differ in depth, regime and leg alone, and a grid with other depths resumes it.
+        """
+        setting, depth = self.setting, self.grid.depths[0]
+        cells = [
+            leg.cell(self.grid, depth=depth, regime="prose", machine=setting.machine, engine=setting.engine)
+            for leg in self.legs
+        ]
         identity = (
-            self.setting.machine.name,
-            self.setting.engine,
-            self.setting.corpus.sha256,
-            [(leg.leg, leg.target_sha256, leg.drafter_sha256) for leg in self.legs],
+            setting.engine,
+            setting.corpus.sha256,
+            self.grid.seed,
+            [replace(cell, depth=0) for cell in cells],
         )
         digest = hashlib.sha256(repr(identity).encode()).hexdigest()[:6]
         return f"{self.pair.name}-{self.profile}-{digest}"
