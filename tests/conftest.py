@@ -1,3 +1,4 @@
+import signal
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,9 @@ from analysis.convert.converter import Converter, find_converter
 from analysis.convert.dsv4 import write_checkpoint, write_gguf
 from analysis.convert.fetch import fetch
 from analysis.convert.pairs import load_pair
+
+# A suite started in the background inherits an ignored Ctrl-C, and so would the processes that tests interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
