@@ -7,6 +7,7 @@ both locks and of the engine's options makes a second run return at once.
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,7 @@ def fingerprint() -> str:
     digest = hashlib.sha256()
     for name in LOCKS:
         digest.update((ROOT / name).read_bytes())
+    digest.update((ROOT / "tools" / "engine.cmake").read_bytes())
     digest.update(os.environ.get("CMAKE_ARGS", "").encode())
     digest.update(f"{sys.version_info[:2]} {ROOT}".encode())
     return digest.hexdigest()
@@ -128,7 +130,9 @@ def run_pip(environment: Path, arguments: list[str]) -> bool:
 
 def _build_environment() -> dict[str, str]:
     jobs = str(os.cpu_count() or 1)
-    return {"CMAKE_BUILD_PARALLEL_LEVEL": jobs, **os.environ}
+    include = shlex.quote(f"-DCMAKE_PROJECT_INCLUDE={ROOT / 'tools' / 'engine.cmake'}")
+    options = f"{include} {os.environ.get('CMAKE_ARGS', '')}".strip()
+    return {"CMAKE_BUILD_PARALLEL_LEVEL": jobs, **os.environ, "CMAKE_ARGS": options}
 
 
 def _stop(message: str) -> int:

@@ -106,6 +106,14 @@ def test_what_is_measured_is_not_measured_again(study: Study, monkeypatch: pytes
     assert (again.directory.samples_file.read_bytes(), (again.directory.path / "run.json").read_bytes()) == before
 
 
+def test_the_drafted_leg_alone_is_taken_from_a_finished_run_of_both(study: Study, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("SPECBOOK_LOCAL", str(study.directory.path.parents[1]))
+    assert measure(raw=False).run.id == study.run.id
+    other = measure(raw=False, size=SIZE | {"depths": [224], "regimes": ["recall"], "prompts": 1})
+    assert other.run.id != study.run.id, "that run does not hold this depth"
+    assert {sample.leg for sample in other.samples} == {DRAFTED}
+
+
 def test_remeasuring_sets_the_old_run_aside(study: Study, local: Path):
     small = SIZE | {"depths": [256], "regimes": ["recall"], "prompts": 1, "n_predict": 4}
     first = measure(size=small)

@@ -9,6 +9,7 @@ from analysis.cli.show import console
 from analysis.publish.build import CHAPTERS, build_book, committed_book, copy_book, local_book
 from analysis.publish.notebooks import find_notebook, notebook_names, run_all
 
+BOTH_LEGS = "05_economics"
 # What follows as `-p NAME VALUE` belongs to the notebooks.
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 Profile = Annotated[str, typer.Option(help="How much to measure: a name from data/grids.")]
@@ -31,6 +32,11 @@ def book(
     run_and_build(only or notebook_names(), notebook_parameters(context.args), common)
 
 
+def _measured_before(name: str) -> tuple[bool, str]:
+    """Return what to order chapters by: first the one that measures both legs, from whose run others take theirs."""
+    return (find_notebook(name).stem != BOTH_LEGS, name)
+
+
 def notebook_parameters(words: list[str]) -> dict[str, str]:
     """Return the parameters of `-p NAME VALUE -p NAME VALUE`.
 
@@ -46,7 +52,7 @@ def run_and_build(names: list[str], parameters: dict[str, str], common: dict[str
     """Run chapters into the local book, build it, and print its first page or that of the one chapter."""
     sources = [find_notebook(name) for name in names]
     target = copy_book(committed_book(), local_book())
-    run_all(names, parameters, target / CHAPTERS, common=common)
+    run_all(sorted(names, key=_measured_before), parameters, target / CHAPTERS, common=common)
     with console.status("building the pages"):
         first = build_book(target)
     page = first.parent / CHAPTERS / f"{sources[0].stem}.html" if len(sources) == 1 else first

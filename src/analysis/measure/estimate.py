@@ -156,17 +156,21 @@ def step_frame(study: Study) -> pd.DataFrame:
 
 
 def labels_frame(study: Study) -> pd.DataFrame:
-    """Return how many samples of each regime bear each label, and how many of them are kept."""
+    """Return how many samples of each regime bear each label, and how many of them are kept.
+
+    Of a run with both legs the drafted one is counted: greedy decoding writes the same text twice.
+    """
+    cells = {cell.id: cell for cell in cells_of(study, DRAFTED) or study.run.cells}
     kept = {sample.index for sample in study.publishable}
     rows = [
         {
-            "regime": study.cells[sample.cell].regime,
+            "regime": cells[sample.cell].regime,
             "label": sample.label.kind,
             "samples": 1,
             "kept": int(sample.index in kept),
         }
         for sample in study.samples
-        if sample.cell in study.cells
+        if sample.cell in cells
     ]
     frame = pd.DataFrame(rows, columns=["regime", "label", "samples", "kept"])
     return frame.groupby(["regime", "label"], as_index=False, sort=False)[["samples", "kept"]].sum()

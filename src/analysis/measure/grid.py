@@ -1,6 +1,7 @@
 """A grid of cells, measured sample by sample: legs interleaved, finished samples never measured again."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -54,6 +55,12 @@ def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
     return planned
 
 
+def is_measured(run: RunDir, cells: Iterable[Cell], prompts: int) -> bool:
+    """Return whether a run holds samples of that many prompts for each of some cells."""
+    measured = Counter(cell for cell, _ in {(sample.cell, sample.prompt_id) for sample in run.samples()})
+    return all(measured[cell.id] >= prompts for cell in cells)
+
+
 def measure_grid(run: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> int:
     """Measure what a run still lacks of a grid; return the number of new samples.
 
@@ -61,13 +68,10 @@ def measure_grid(run: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Sett
         Problem: a server died, hung or contradicted itself. What was measured is recorded; run again to resume.
     """
     with run.writing() as writer:
-        done = {(sample.cell, sample.prompt_id) for sample in run.samples()}
         planned = tasks(legs, grid, setting)
-        measured: dict[str, int] = {}
-        for cell, _ in done:
-            measured[cell] = measured.get(cell, 0) + 1
-        if all(measured.get(task.cell.id, 0) >= grid.prompts for task in planned):
+        if is_measured(run, [task.cell for task in planned], grid.prompts):
             return 0
+        done = {(sample.cell, sample.prompt_id) for sample in run.samples()}
         return _measure(writer, planned, done, grid, setting)
 
 

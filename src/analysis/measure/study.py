@@ -9,7 +9,7 @@ from analysis.convert.fetch import fetch
 from analysis.gates import Evidence, Finding, check_all, publishable
 from analysis.launch import ServerConfig, read_host_state, read_machine, resolve_engine
 from analysis.measure.access import ServerAccess, corpus_of
-from analysis.measure.grid import Setting, measure_grid
+from analysis.measure.grid import Setting, is_measured, measure_grid
 from analysis.measure.life import now
 from analysis.measure.plan import DRAFTED, RAW, Grid, LegPlan, check_context, load_grid, raw_leg
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
@@ -73,7 +73,8 @@ def measure_study(
         size: fields of `Grid` to change; None as a value keeps the profile's.
         corpus: a directory with the text to prompt with; empty takes Python's standard library.
         server: a server somebody else runs; it is then the only leg.
-        raw: also measure the target without the drafter, prompt by prompt beside it.
+        raw: also measure the target without the drafter, prompt by prompt beside it. Without it, a finished run of
+            both legs over the same grid serves as well: its drafted leg is the same.
         remeasure: set aside what was measured before.
 
     Raises:
@@ -87,8 +88,12 @@ def measure_study(
     setting = Setting(
         machine=read_machine(), engine=found.engine, found=found, corpus=corpus_of(corpus), api_key=access.key()
     )
-    legs, files = ([_attached_leg(served.pair)], ()) if access.url else _legs(served, raw=raw)
-    plan = Plan(served.pair, serving or profile, tuple(legs), grid, setting)
+    legs, files = ([_attached_leg(served.pair)], ()) if access.url else _legs(served)
+    both = Plan(served.pair, serving or profile, tuple(legs), grid, setting)
+    alone = replace(both, legs=both.legs[-1:])
+    if not raw and not remeasure and (found_run := _finished(both)):
+        return _study(found_run)
+    plan = both if raw else alone
     directory = _open_run(plan, files, remeasure=remeasure)
     _measure(directory, plan)
     return _study(directory)
@@ -143,7 +148,8 @@ def _measure(directory: RunDir, plan: Plan) -> None:
             writer.update(ended=now(), host_after=read_host_state(None))
 
 
-def _legs(served: Serving, *, raw: bool) -> tuple[list[LegPlan], tuple[Path, ...]]:
+def _legs(served: Serving) -> tuple[list[LegPlan], tuple[Path, ...]]:
+    """Return raw and drafted leg, or the only one of a pair without speculation; and the files they serve."""
     pair = served.pair
     target = fetch(pair.target)
     drafter = fetch(pair.drafter) if pair.drafter else None
@@ -156,9 +162,7 @@ def _legs(served: Serving, *, raw: bool) -> tuple[list[LegPlan], tuple[Path, ...
         target_sha256=hashes[target],
         drafter_sha256=hashes[drafter] if drafter else "",
     )
-    if pair.spec_type == "none":
-        return [raw_leg(plan)], files
-    return ([raw_leg(plan), plan] if raw else [plan]), files
+    return [raw_leg(plan)] if pair.spec_type == "none" else [raw_leg(plan), plan], files
 
 
 def _attached_leg(pair: Pair) -> LegPlan:
@@ -171,6 +175,15 @@ def _attached_leg(pair: Pair) -> LegPlan:
         context=pair.context,
     )
     return LegPlan(leg=RAW if pair.spec_type == "none" else DRAFTED, pair=pair, config=config)
+
+
+def _finished(plan: Plan) -> RunDir | None:
+    """Return the local run that holds every sample of a plan, if there is one."""
+    folder = local_dir() / "runs" / plan.run_id
+    if not (folder / "run.json").exists():
+        return None
+    directory = RunDir.open(folder)
+    return directory if is_measured(directory, plan.cells(), plan.grid.prompts) else None
 
 
 def _open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:

@@ -1,0 +1,25 @@
+# Read by CMake at the end of configuring the engine (`tools/make_env.py` names it). It shortens the compilation and
+# leaves alone what decodes: ggml, llama, sampling, drafting and the server keep llama.cpp's release options. Vision is
+# linked and never called by this project; arguments, templates, downloads and HTTP run once a process or a request.
+if(NOT CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
+    return()
+endif()
+
+function(specbook_shorten_compilation)
+    if(TARGET mtmd)
+        target_compile_options(mtmd PRIVATE -O0)
+    endif()
+    if(TARGET cpp-httplib)
+        target_compile_options(cpp-httplib PRIVATE -O1)
+    endif()
+    if(TARGET llama-common)
+        get_target_property(folder llama-common SOURCE_DIR)
+        file(GLOB seldom
+            ${folder}/arg.cpp ${folder}/chat*.cpp ${folder}/peg-parser.cpp ${folder}/json-schema*.cpp
+            ${folder}/download.cpp ${folder}/hf-cache.cpp ${folder}/preset.cpp
+            ${folder}/jinja/*.cpp ${folder}/parsers/*.cpp)
+        set_source_files_properties(${seldom} TARGET_DIRECTORY llama-common PROPERTIES COMPILE_OPTIONS -O1)
+    endif()
+endfunction()
+
+cmake_language(DEFER CALL specbook_shorten_compilation)
