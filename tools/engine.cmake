@@ -18,7 +18,7 @@ function(specbook_shorten_compilation)
             ${folder}/arg.cpp ${folder}/chat*.cpp ${folder}/peg-parser.cpp ${folder}/json-schema*.cpp
             ${folder}/download.cpp ${folder}/hf-cache.cpp ${folder}/preset.cpp
             ${folder}/jinja/*.cpp ${folder}/parsers/*.cpp)
-        set_source_files_properties(${seldom} TARGET_DIRECTORY llama-common PROPERTIES COMPILE_OPTIONS -O1)
+        set_source_files_properties(${seldom} TARGET_DIRECTORY llama-common PROPERTIES COMPILE_OPTIONS -O0)
     endif()
 endfunction()
 
