@@ -1,144 +1,65 @@
 """What crosses rooms: frozen, validated records with their units.
 
 A number is followed back along them: table -> cell -> sample -> step. Times are milliseconds, sizes bytes,
-lengths tokens, moments ISO 8601 in UTC, unless a field says otherwise.
+lengths tokens, moments ISO 8601 in UTC, unless a field says otherwise. What records are made of (`base`) and what
+can be measured (`pairs`) is exported here too: who reads or writes a run needs this module only.
 """
 
 import hashlib
 import json
 from dataclasses import fields
-from typing import Annotated, Any, Literal, Self, TypeVar, cast, dataclass_transform, get_args
+from typing import Annotated, Literal, Self
 
-from pydantic import ConfigDict, Field, TypeAdapter
-from pydantic.dataclasses import dataclass as pydantic_dataclass
+from pydantic import Field
 
-from analysis.records.errors import Problem
+from analysis.records.base import (
+    REGIMES,
+    SCHEMA,
+    Count,
+    Duration,
+    Fill,
+    LabelKind,
+    Name,
+    Positive,
+    Regime,
+    Share,
+    SpecType,
+    parse,
+    plain,
+    record,
+)
+from analysis.records.pairs import Pair, Profile, Source
 
-# History of the run directory's format.
-# 1: run.json, samples.jsonl (with compact steps), servers.jsonl, steps.parquet.
-SCHEMA = 1
-
-SpecType = Literal[
-    "none",
-    "ngram-simple",
-    "ngram-map-k",
-    "ngram-map-k4v",
-    "ngram-mod",
-    "ngram-cache",
-    "draft-simple",
-    "draft-eagle3",
-    "draft-dflash",
-    "draft-dspark",
-    "draft-mtp",
+__all__ = [
+    "REGIMES",
+    "SCHEMA",
+    "Cell",
+    "Count",
+    "Counters",
+    "Duration",
+    "Engine",
+    "FileHash",
+    "Fill",
+    "HostState",
+    "Label",
+    "LabelKind",
+    "Machine",
+    "Name",
+    "Pair",
+    "Positive",
+    "Profile",
+    "Regime",
+    "Run",
+    "Sample",
+    "ServerLife",
+    "Share",
+    "Source",
+    "SpecType",
+    "Step",
+    "parse",
+    "plain",
+    "record",
 ]
-Regime = Literal["invention", "continuation", "recall", "prose"]
-REGIMES: tuple[Regime, ...] = get_args(Regime)
-LabelKind = Literal["code", "prose", "recall", "loop", "refusal", "empty", "other"]
-# How a sample's context came into the cache: all of it evaluated for this sample, a prefix reused in a living
-# slot, or a slot restored from disk (which loses the drafter's context).
-Fill = Literal["cold", "reused", "restored"]
-
-Count = Annotated[int, Field(ge=0)]
-Positive = Annotated[int, Field(gt=0)]
-Duration = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=80)]
-
-
-T = TypeVar("T")
-
-
-@dataclass_transform(frozen_default=True, kw_only_default=True)
-def record(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass that validates its fields and refuses unknown ones."""
-    made = pydantic_dataclass(cls, frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
-    return cast("type[T]", made)
-
-
-@record
-class Source:
-    """Where a model file comes from: a member of a wheel, a file of a hub repository, the checkout, or a path.
-
-    `package` is `distribution==version` for wheels; `repo` and `revision` are a hub repository. An empty
-    `sha256` means that nobody published one; it is then recorded when the file is first read. An empty `file` or
-    `repo` of the hub means that the publication does not name it. `stated_size` is a size as it was published,
-    rounded and with its unit, where the exact `size` in bytes is not known.
-    """
-
-    kind: Literal["wheel", "hub", "repo", "path"]
-    file: str
-    package: str = ""
-    repo: str = ""
-    revision: str = ""
-    sha256: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    size: Count | None = None
-    stated_size: str = ""
-    licence: str = ""
-
-
-@record
-class Pair:
-    """A target with what drafts for it: a drafter, a draft-free method, or nothing.
-
-    `not_stated` names what the publication a pair was taken from leaves open, as dotted fields.
-    """
-
-    name: Name
-    title: str
-    target: Source
-    spec_type: SpecType = "none"
-    drafter: Source | None = None
-    n_max: Count = 0
-    n_min: Count = 0
-    p_min: Share = 0.0
-    context: Positive = 4096
-    flash_attn: Literal["on", "off", "auto"] = "auto"
-    extra_args: tuple[str, ...] = ()
-    not_stated: tuple[str, ...] = ()
-    note: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse a pair whose parts contradict each other."""
-        needs_drafter = self.spec_type.startswith("draft-") and self.spec_type != "draft-mtp"
-        if needs_drafter and self.drafter is None:
-            raise ValueError(f"pair {self.name}: spec_type {self.spec_type} needs a [drafter]")
-        if self.spec_type == "none" and (self.drafter is not None or self.n_max):
-            raise ValueError(f"pair {self.name}: spec_type none drafts nothing; drop drafter and n_max")
-
-
-@record
-class Profile:
-    """How a published row was served, so that an owner of that hardware can rerun it by name.
-
-    `not_stated` names the fields the card leaves open; they hold the engine's defaults. Fields that no flag
-    sets (`fill`, `temperature`, `n_predict`, `regime`, `prompt`) say what was asked of the server.
-    """
-
-    name: Name
-    title: str
-    card: Literal["A", "B", ""]
-    section: str
-    pair: Name
-    machine: str
-    engine: str
-    n_max: Count | None = None
-    n_min: Count | None = None
-    p_min: Share | None = None
-    context: Positive | None = None
-    depth: Count | None = None
-    kv_k: str = "f16"
-    kv_v: str = "f16"
-    flash_attn: Literal["on", "off", "auto"] = "auto"
-    gpu_layers: int = -1
-    drafter_gpu_layers: int = -1
-    fill: Fill | None = None
-    temperature: Annotated[float, Field(ge=0)] | None = None
-    n_predict: Positive | None = None
-    regime: Regime | None = None
-    prompt: str = ""
-    extra_args: tuple[str, ...] = ()
-    not_stated: tuple[str, ...] = ()
-    note: str = ""
 
 
 @record
@@ -378,41 +299,3 @@ class Run:
     host_before: HostState | None = None
     host_after: HostState | None = None
     schema: int = SCHEMA
-
-
-def parse(kind: type[T], data: Any, *, where: str) -> T:
-    """Return a record read from plain data.
-
-    Args:
-        kind: the record's class.
-        data: a mapping, as JSON or TOML gives it.
-        where: file and place, for the message.
-
-    Raises:
-        Problem: a field is missing, unknown or out of range, or the schema is newer than this library's.
-    """
-    schema = data.get("schema", SCHEMA) if isinstance(data, dict) else SCHEMA
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise Problem(
-            f"{where} has schema {schema}",
-            expected=f"at most {SCHEMA}, the newest this version reads",
-            remedy="update specbook",
-        )
-    try:
-        return TypeAdapter(kind).validate_python(data, strict=False)
-    except ValueError as error:
-        raise Problem(f"{where} is not a valid {kind.__name__}: {_first_complaint(error)}") from None
-
-
-def plain(item: Any) -> Any:
-    """Return a record as data that JSON can hold."""
-    return TypeAdapter(type(item)).dump_python(item, mode="json")
-
-
-def _first_complaint(error: ValueError) -> str:
-    complaints = getattr(error, "errors", None)
-    if complaints is None:
-        return str(error)
-    first = complaints()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
