@@ -1,7 +1,9 @@
 """Chapter 02: the machine, how the server is started, and one request step by step."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import altair as alt
 import pandas as pd
@@ -17,6 +19,8 @@ from analysis.records.places import redact
 
 MIB = 2**20
 KINDS = ["without a draft", "drafted"]
+# Chosen anew for every server: two pages would differ in them where nothing that was measured does.
+ANEW = {"--port": "$PORT", "--api-key-file": "$KEY_FILE"}
 
 
 @dataclass(frozen=True)
@@ -49,17 +53,10 @@ class LaunchPage:
         return table(frame, "What the doctor found", "doctor", columns=headings)
 
     def command(self) -> Html | Markdown:
-        """Return the server's command line, one option a line."""
+        """Return the server's command line."""
         if not self.request.argv:
             return Markdown("The server was started by somebody else; how is for them to say.")
-        words = [redact(word) for word in self.request.argv]
-        lines = [words[0].rsplit("/", 1)[-1]]
-        for word in words[1:]:
-            if word.startswith("-") and not word.lstrip("-").isdigit():
-                lines.append(shlex.quote(word))
-            else:
-                lines[-1] += f" {word if word.startswith('$') else shlex.quote(word)}"
-        return emitted(" \\\n    ".join(lines), label="the server's command line")
+        return emitted(shown_command(self.request.argv), label="the server's command line")
 
     def server_table(self) -> Markdown:
         """Return what the running server says of itself."""
@@ -133,6 +130,18 @@ class LaunchPage:
         frame["emitted"] = frame["accepted"] + 1
         frame["kind"] = frame["drafted"].gt(0).map({True: KINDS[1], False: KINDS[0]})
         return frame.assign(step=range(1, len(frame) + 1))
+
+
+def shown_command(argv: Sequence[str]) -> str:
+    """Return a server's command line, one option a line, without what is chosen anew for every server."""
+    lines = [redact(argv[0]).rsplit("/", 1)[-1]]
+    for before, word in pairwise(argv):
+        shown = ANEW.get(before) or redact(word)
+        if word.startswith("-") and not word.lstrip("-").isdigit():
+            lines.append(shlex.quote(shown))
+        else:
+            lines[-1] += f" {shown if shown.startswith('$') else shlex.quote(shown)}"
+    return " \\\n    ".join(lines)
 
 
 def launch(
