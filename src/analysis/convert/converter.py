@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from analysis.convert import converter_run
 from analysis.convert.checkpoint import BESIDE, Plan, is_single

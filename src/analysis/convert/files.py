@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from analysis.records import Problem
 from analysis.records.places import cache_dir

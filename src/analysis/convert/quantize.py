@@ -13,7 +13,7 @@ import llama_cpp
 import numpy as np
 from gguf import GGML_QUANT_SIZES, GGMLQuantizationType, GGUFReader
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from analysis.convert.files import whole_file
 from analysis.convert.gguf import GGUFFile, Tensor, read_gguf
