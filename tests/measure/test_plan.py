@@ -32,6 +32,10 @@ def test_changes_replace_fields_and_none_changes_nothing():
     assert grid.local_tokens == 128  # no deeper than the shallowest depth
 
 
+def test_a_single_depth_or_regime_stands_for_a_list_of_one():
+    assert load_grid("quick", depths=512, regimes="prose") == load_grid("quick", depths=[512], regimes=["prose"])
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

@@ -1,18 +1,45 @@
 """Parameters of a notebook: declared with a type, checked before a kernel starts."""
 
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
+from analysis.publish.notebooks import find_notebook, notebook_names
 from analysis.publish.parameters import Parameter, declared, values_for
 from analysis.records import Problem
 
 
 def test_a_parameters_cell_reads_like_a_manual(notebooks: Path) -> None:
     found = declared(notebooks / "01_good.ipynb")
-    assert list(found) == ["depth", "regime", "depths", "ratio", "quick", "regimes"]
+    assert list(found) == ["depth", "regime", "depths", "ratio", "quick", "regimes", "prompts", "kinds"]
     assert found["depths"] == Parameter("depths", "list[int]", "[256]", "several depths")
+    assert found["prompts"] == Parameter("prompts", "Optional[int]", "None", "prompts a cell")
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_every_parameter_of_every_chapter_has_a_type_and_a_comment_and_is_used(name: str) -> None:
+    cells = nbformat.read(find_notebook(name), 4).cells
+    later = "\n".join(
+        cell.source for cell in cells if cell.cell_type == "code" and "parameters" not in cell.metadata.get("tags", [])
+    )
+    for parameter in declared(find_notebook(name)).values():
+        assert len(parameter.help.split()) > 2, parameter
+        assert re.search(rf"\b{parameter.name}\b(?!=)", later), parameter
+
+
+@pytest.mark.parametrize("name", notebook_names())
+def test_papermill_prints_the_manual_of_every_chapter(name: str) -> None:
+    command = [sys.executable, "-m", "papermill", "--help-notebook", str(find_notebook(name))]
+    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for parameter in declared(find_notebook(name)).values():
+        definition = f"  {parameter.name}: {parameter.type} (default {parameter.default})"
+        assert re.search(rf"^{re.escape(definition)}\s+{re.escape(parameter.help)}$", shown, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +57,11 @@ def test_a_parameters_cell_reads_like_a_manual(notebooks: Path) -> None:
         ("regimes", "recall,prose", ["recall", "prose"]),
         ("regimes", "256,2048", [256, 2048]),
         ("regimes", None, None),
+        ("prompts", "5", 5),
+        ("prompts", None, None),
+        ("prompts", "None", None),
+        ("kinds", "256,recall", ["256", "recall"]),
+        ("kinds", '["recall"]', ["recall"]),
     ],
 )
 def test_text_is_read_as_the_declared_type(notebooks: Path, name: str, text: Any, value: Any) -> None:
@@ -47,6 +79,8 @@ def test_text_is_read_as_the_declared_type(notebooks: Path, name: str, text: Any
         ("regime", 12, "str"),
         ("depths", "256,deep", "list[int]"),
         ("depths", "[256", "list[int]"),
+        ("prompts", "five", "Optional[int]"),
+        ("kinds", [256], "Optional[list[str]]"),
         ("quick", "perhaps", "bool"),
     ],
 )
@@ -60,14 +94,22 @@ def test_a_misspelt_parameter_is_refused_with_the_closest(notebooks: Path) -> No
     with pytest.raises(Problem) as problem:
         values_for(notebooks / "01_good.ipynb", {"dephts": "256"})
     assert str(problem.value) == (
-        "01_good has no parameter dephts; expected one of depth, regime, depths, ratio, quick, regimes; "
-        "did you mean depths?"
+        "01_good has no parameter dephts; expected one of depth, regime, depths, ratio, quick, regimes, prompts, "
+        "kinds; did you mean depths?"
     )
 
 
 def test_a_parameter_without_a_type_is_refused(notebooks: Path) -> None:
     with pytest.raises(Problem, match="parameter depth of 07_parameter_without_type.ipynb has the type None"):
         declared(notebooks / "07_parameter_without_type.ipynb")
+
+
+def test_a_parameter_that_papermill_cannot_read_is_refused(notebooks: Path, tmp_path: Path) -> None:
+    notebook = json.loads((notebooks / "01_good.ipynb").read_text())
+    notebook["cells"][1]["source"] = "depth: int | None = None  # tokens"
+    (tmp_path / "unread.ipynb").write_text(json.dumps(notebook))
+    with pytest.raises(Problem, match="papermill cannot read parameter depth of unread.ipynb"):
+        declared(tmp_path / "unread.ipynb")
 
 
 def test_a_notebook_without_parameters_takes_none(notebooks: Path) -> None:

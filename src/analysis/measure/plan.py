@@ -54,6 +54,8 @@ def list_grids() -> list[str]:
 def load_grid(name: str, **changes: object) -> Grid:
     """Return a named grid; `changes` replace fields of it, and a change that is None is none.
 
+    A single depth or regime may stand for a list of one, as `papermill -p depths 2048` gives it.
+
     Raises:
         Problem: the name is unknown, or the grid contradicts itself.
     """
@@ -65,6 +67,9 @@ def load_grid(name: str, **changes: object) -> Grid:
     file = data_dir() / "grids" / f"{name}.toml"
     data = tomllib.loads(file.read_text(encoding="utf-8"))
     data |= {key: value for key, value in changes.items() if value is not None}
+    for field in ("depths", "regimes"):
+        if isinstance(data.get(field), int | str):
+            data[field] = [data[field]]
     for regime in data.get("regimes", ()):
         if regime not in REGIMES:
             raise Problem(f"no regime named {regime!r}", expected=f"one of {', '.join(REGIMES)}")
