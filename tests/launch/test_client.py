@@ -85,6 +85,17 @@ def test_the_key_travels_in_the_header_and_is_in_no_message(fake_server):
     assert "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("plain", "whole", "front"),
+    [([5], [5], ()), ([5], [1, 5], (1,)), ([5], [1, 5, 2], (1,)), ([5], [5, 2], ()), ([1, 5], [1, 1, 5], (1,))],
+)
+def test_what_a_model_wants_in_front_is_what_the_server_adds_there(fake_server, plain, whole, front):
+    def tokenize(conversation) -> None:
+        conversation.answer({"tokens": whole if conversation.asked["add_special"] else plain})
+
+    assert fake_server({"/tokenize": tokenize}).beginning() == front
+
+
 def test_a_500_is_one_line_with_what_the_server_said(fake_server):
     def fail(conversation) -> None:
         conversation.answer({"error": {"code": 500, "message": "the\nbackend gave up", "type": "server_error"}}, 500)

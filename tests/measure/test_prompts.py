@@ -141,9 +141,14 @@ def test_local_tokens_default_to_512_or_the_smallest_depth(library, vocabulary):
 
 
 def test_what_a_model_wants_in_front_counts_as_depth(library, vocabulary):
-    (prompt,) = build_prompts(library, vocabulary, regime="prose", depths=(300, 600), count=1, bos=(1,))
-    assert [len(prompt.tokens(depth)) for depth in (300, 600)] == [300, 600]
-    assert prompt.tokens(300)[0] == prompt.tokens(600)[0] == 1
+    for local in (200, 300):  # 300 tokens of text and one in front of them do not fit into 300
+        (prompt,) = build_prompts(
+            library, vocabulary, regime="prose", depths=(300, 600), count=1, bos=(1,), local_tokens=local
+        )
+        assert [len(prompt.tokens(depth)) for depth in (300, 600)] == [300, 600]
+        assert prompt.tokens(300)[0] == prompt.tokens(600)[0] == 1
+        assert prompt.tokens(300)[-150:] == prompt.tokens(600)[-150:]
+        assert len(prompt.local) == min(local, 299)
 
 
 def test_prompts_do_not_depend_on_the_hash_seed_of_the_process(library):

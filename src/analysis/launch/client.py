@@ -121,6 +121,15 @@ class Client:
         body = {"content": text, "add_special": add_special, "parse_special": parse_special}
         return tuple(self._field(self._post_json("/tokenize", body), "tokens"))
 
+    def beginning(self) -> tuple[int, ...]:
+        """Return the tokens that the model wants in front of every context: one that begins text, or none.
+
+        The server puts them in front of text, never in front of token ids.
+        """
+        plain, whole = self.tokenize("a"), self.tokenize("a", add_special=True)
+        starts = range(len(whole) - len(plain) + 1)
+        return whole[: next((start for start in starts if whole[start : start + len(plain)] == plain), 0)]
+
     def detokenize(self, tokens: Sequence[int]) -> str:
         """Return the text of tokens."""
         return str(self._field(self._post_json("/detokenize", {"tokens": list(tokens)}), "content"))

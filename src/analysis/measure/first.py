@@ -62,6 +62,7 @@ def first_request(
             count=1,
             local_tokens=grid.local_tokens,
             seed=grid.seed,
+            bos=running.client.beginning(),
         )[0]
         completion = running.client.complete(prompt.tokens(grid.depths[0]), n_predict=n_predict, seed=grid.seed)
         return FirstRequest(

@@ -89,7 +89,8 @@ def _measure(
                 continue
             life = lives[task.leg.leg]
             if primed.get(task.leg.leg) != task.cell.depth:
-                life.prime(prompt.filler(task.cell.depth))
+                if filler := prompt.filler(task.cell.depth):
+                    life.prime(filler)
                 primed[task.leg.leg] = task.cell.depth
             writer.append(life.take(task.cell, prompt, order=task.order, seed=grid.seed))
             taken += 1
@@ -117,6 +118,7 @@ def _lives_begun(writer: RunWriter) -> int:
 
 
 def _prompts(grid: Grid, corpus: Corpus, life: Life) -> dict[str, list[Prompt]]:
+    bos = life.client.beginning()
     return {
         regime: build_prompts(
             corpus,
@@ -126,6 +128,7 @@ def _prompts(grid: Grid, corpus: Corpus, life: Life) -> dict[str, list[Prompt]]:
             count=grid.prompts,
             local_tokens=grid.local_tokens,
             seed=grid.seed,
+            bos=bos,
         )
         for regime in grid.regimes
     }

@@ -113,7 +113,8 @@ def build_prompts(
         count: number of prompts.
         local_tokens: length of the text that is the same at every depth; None takes 512, or the smallest depth.
         seed: another seed takes the prompts, and the filler, from other places of the corpus.
-        bos: token ids that the model wants at the very beginning; they count as filler.
+        bos: token ids that the model wants at the very beginning; they count as filler. Where the smallest depth has
+            no room for them in front of the local text, they take the place of its first tokens.
 
     Raises:
         Problem: an unknown regime, a depth shorter than the local text, or a corpus with too little text.
@@ -144,15 +145,14 @@ def _check(regime: Regime, depths: Sequence[int], count: int, local_tokens: int 
         raise Problem(f"no regime named {regime!r}", expected=f"one of {', '.join(REGIMES)}")
     if not depths or min(depths) < 1 or count < 1:
         raise Problem(f"{count} prompts at depths {list(depths)}", expected="at least one prompt, depth and token")
-    room = min(depths) - bos
-    local = min(DEFAULT_LOCAL_TOKENS, room) if local_tokens is None else local_tokens
-    if not 0 < local <= room:
+    local = min(DEFAULT_LOCAL_TOKENS, *depths) if local_tokens is None else local_tokens
+    if not bos < local <= min(depths):
         raise Problem(
             f"{local} local tokens do not fit into a depth of {min(depths)}",
-            expected=f"1 to {room}",
+            expected=f"{bos + 1} to {min(depths)}",
             remedy="choose a larger smallest depth or fewer local tokens",
         )
-    return local
+    return min(local, min(depths) - bos)
 
 
 def _prompts(setting: _Setting) -> Iterator[Prompt]:
