@@ -205,6 +205,18 @@ class TestPrompts:
         few = make_evidence(samples=[varied(0), varied(1), varied(2, prompt_id="prompt-0")], run=make_run())
         assert found(EnoughPrompts(), few) == [("warn", f"cell {DRAFTED.id}")]
 
+    @pytest.mark.parametrize(
+        ("prompts", "saw"),
+        [
+            (2, ["2 prompts: points without an interval"]),
+            (4, ["4 prompts: few, and two kinds may hide among them"]),
+            (5, []),
+        ],
+    )
+    def test_few_prompts_are_called_few(self, prompts, saw):
+        evidence = make_evidence(samples=[varied(n) for n in range(prompts)], run=make_run())
+        assert [one.saw for one in EnoughPrompts().check(evidence)] == saw
+
     def test_a_cell_that_lost_all_its_samples_is_refused_once_the_run_has_ended(self):
         ended = make_evidence(samples=[varied(n) for n in range(6)])
         assert found(EnoughPrompts(), ended) == [("refuse", f"cell {RAW.id}")]

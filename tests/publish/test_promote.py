@@ -1,5 +1,6 @@
 """Promoting: what is committed was executed, holds no error and says nothing of the machine it came from."""
 
+import json
 import socket
 from pathlib import Path
 from types import SimpleNamespace
@@ -112,6 +113,14 @@ def test_a_run_that_names_the_machine_is_refused(places: SimpleNamespace) -> Non
 def test_a_run_of_many_megabytes_is_refused(places: SimpleNamespace) -> None:
     (places.local_runs / RUN / "samples.jsonl").write_bytes(b" " * 3_000_001)
     refused(places, "expected at most 3,000,000 in a committed run")
+
+
+def test_a_run_with_few_prompts_in_a_cell_is_refused(places: SimpleNamespace) -> None:
+    lines = [
+        json.dumps({"cell": cell, "prompt_id": f"p{n}"}) for cell, count in (("a", 5), ("b", 4)) for n in range(count)
+    ]
+    (places.local_runs / RUN / "samples.jsonl").write_text("\n".join(lines) + "\n")
+    refused(places, f"cell b of {RUN} was measured with 4 prompts; expected at least 5 in a committed run")
 
 
 def test_a_committed_run_is_never_replaced(places: SimpleNamespace) -> None:

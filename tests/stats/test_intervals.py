@@ -53,6 +53,13 @@ def test_two_prompts_show_no_interval_and_say_why():
     assert str(interval) == "0.45 (no interval: 2 prompts, and an interval needs 3)"
 
 
+@pytest.mark.parametrize(("prompts", "few"), [(2, False), (3, True), (7, True), (8, False)])
+def test_an_interval_over_few_prompts_says_that_they_are_few(prompts, few):
+    sums = np.array([[4.0 + n % 3, 10] for n in range(prompts)])
+    interval = interval_of(sums, ratio, scale=SHARE)
+    assert interval.few == few == (f"few: {prompts} prompts" in interval.describe())
+
+
 def test_near_the_ceiling_few_prompts_show_no_interval():
     few = np.array([[9.4, 10], [9.6, 10], [9.2, 10], [9.5, 10], [9.8, 10]])
     assert "near its ceiling an interval needs 80 prompts" in interval_of(few, ratio, scale=SHARE).note

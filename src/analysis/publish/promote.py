@@ -1,6 +1,7 @@
 """From this machine's own book to the committed one: what is checked before a chapter or a run is taken over."""
 
 import filecmp
+import json
 import re
 import shutil
 import socket
@@ -8,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
+from analysis.gates.prompts import PUBLISHED_PROMPTS
 from analysis.publish.build import CHAPTERS, check_executed
 from analysis.records import Problem
 from analysis.records.places import cache_dir, repo_dir
@@ -38,7 +40,8 @@ def promote(
 
     Raises:
         Problem: there is no such chapter; one was not executed or holds an error; one names this machine's folders,
-            its host or a key; a run is too large, or differs from the committed run of the same name.
+            its host or a key; a run is too large, has a cell with few prompts, or differs from the committed run of
+            the same name.
     """
     known = {path.stem: path for path in sorted((local_book / CHAPTERS).glob("*.ipynb"))}
     wanted = list(known if names is None else names)
@@ -95,7 +98,8 @@ def check_run(run: Path, committed: Path) -> bool:
     """Return whether a run is to be copied; one that is committed already, the same to the byte, is not.
 
     Raises:
-        Problem: it names the machine, is too large, or differs from the committed one.
+        Problem: it names the machine, is too large, measured a cell with too few prompts, or differs from the
+            committed one.
     """
     files = [path for path in sorted(run.iterdir()) if path.is_file() and not path.name.startswith(".")]
     for name in ("run.json", "servers.jsonl"):  # samples hold what the model emitted, which may look like anything
@@ -120,7 +124,29 @@ def check_run(run: Path, committed: Path) -> bool:
             expected=f"at most {MOST_BYTES:,} in a committed run",
             remedy="measure fewer prompts or tokens for the committed book",
         )
+    check_prompts(run)
     return True
+
+
+def check_prompts(run: Path) -> None:
+    """Check that every cell that a run began was measured with as many prompts as a published one needs.
+
+    Raises:
+        Problem: one was not.
+    """
+    prompts: dict[str, set[str]] = {}
+    journal = run / "samples.jsonl"
+    for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
+        sample = json.loads(line)
+        if "cell" in sample:
+            prompts.setdefault(sample["cell"], set()).add(sample["prompt_id"])
+    for cell, measured in prompts.items():
+        if len(measured) < PUBLISHED_PROMPTS:
+            raise Problem(
+                f"cell {cell} of {run.name} was measured with {len(measured)} prompts",
+                expected=f"at least {PUBLISHED_PROMPTS} in a committed run",
+                remedy="finish it, or measure a larger profile",
+            )
 
 
 def _copy_run(run: Path, target: Path) -> None:

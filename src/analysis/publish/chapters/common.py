@@ -14,6 +14,7 @@ from analysis.measure.plan import Grid, load_grid
 from analysis.measure.study import Study, measure_study, open_study
 from analysis.publish.formats import format_interval
 from analysis.publish.tables import Markdown, escape_text
+from analysis.stats.intervals import FEW_CLUSTERS
 
 SIZES = tuple(field.name for field in fields(Grid))
 
@@ -76,9 +77,11 @@ def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
 
 
 def made_how(frame: pd.DataFrame) -> str:
-    """Return how the intervals of a frame were made: level, methods, unit of replication."""
+    """Return how the intervals of a frame were made: level, methods, unit of replication, and whether that is few."""
     methods = [method for method in dict.fromkeys(frame["method"]) if method]
-    return f"95 %, {', '.join(methods) or 'too few prompts for an interval'}, over prompts"
+    few = (frame["low"].notna() & frame["n"].lt(FEW_CLUSTERS)).any()
+    warning = f"; n below {FEW_CLUSTERS} is few, and the interval then easily too narrow" if few else ""
+    return f"95 %, {', '.join(methods) or 'too few prompts for an interval'}, over prompts{warning}"
 
 
 def refusals(study: Study, level: str) -> list[Finding]:
