@@ -209,23 +209,13 @@ def break_even(
         )
     line = checked(curve, RATE_CURVE).sort_values("length")
     level, meets = checked(raw, SINGLE).iloc[0], checked(crossing, SINGLE).iloc[0]
-    x = alt.X(
-        "length:Q",
-        title="mean accepted length (tokens)",
-        scale=alt.Scale(zero=False, nice=False, padding=8),
-        axis=alt.Axis(tickCount=8),
-    )
+    scale = alt.Scale(zero=False, nice=False, padding=8)
+    x = alt.X("length:Q", title="mean accepted length (tokens)", scale=scale, axis=alt.Axis(tickCount=8))
     y = alt.Y("estimate:Q", title="decode rate (tokens/s)", scale=alt.Scale(zero=True))
-    top = 1.3 * max(line["estimate"].max(), level["estimate"], drawn.rows["estimate"].max())
+    fastest = max(line["estimate"].max(), level["estimate"], drawn.rows["estimate"].max())
     drawing = alt.layer(
         _implied(line, x, y), _raw_line(y), _crossing(line, x), _measured_points(drawn.rows, x, y)
-    ).add_params(
-        alt.param(
-            name="raw_rate",
-            value=round(float(level["estimate"]), 1),
-            bind=alt.binding_range(min=1, max=round(float(top)), step=0.5, name="raw decode rate (tokens/s) "),
-        )
-    )
+    ).add_params(_raw_rate_slider(level["estimate"], fastest))
     where = f"meets the raw rate of {_said(level, 1, 'tokens/s')} at a mean accepted length of {_said(meets, 2)}"
     return Chart(
         drawing.properties(height=HEIGHT + 20),
@@ -241,6 +231,12 @@ def break_even(
             drawn.refusals,
         ),
     )
+
+
+def _raw_rate_slider(value: float, fastest: float) -> alt.Parameter:
+    """Return the parameter `raw_rate` (tokens/s) with a slider that leaves room above the fastest rate shown."""
+    slider = alt.binding_range(min=1, max=round(1.3 * float(fastest)), step=0.5, name="raw decode rate (tokens/s) ")
+    return alt.param(name="raw_rate", value=round(float(value), 1), bind=slider)
 
 
 def _implied(line: Frame, x: alt.X, y: alt.Y) -> Any:

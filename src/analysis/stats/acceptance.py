@@ -82,32 +82,41 @@ def acceptance(
     _check(d, a, who, n_max)
     verified = d > 0
     sums = cluster_sums(who[verified], *_columns(d[verified], a[verified], n_max))
-
-    def interval(numerator: int, denominator: int, scale: Scale = SHARE, offset: float = 0.0) -> Interval:
-        pair = sums[:, [numerator, denominator]]
-        used = pair[pair[:, 1] > 0]
-        if scale is SHARE and len(used) and (used[:, 1] == 1).all():
-            return exact_share(int(used[:, 0].sum()), len(used), level=level)
-        return interval_of(used, _ratio(offset), scale=scale, level=level, method=method, seed=seed)
-
-    def rate(numerator: int, denominator: int) -> Rate:
-        successes, trials = sums[:, [numerator, denominator]].sum(axis=0)
-        return Rate(interval=interval(numerator, denominator), successes=int(successes), trials=int(trials))
-
-    positions = range(n_max)
-    survived = [_FIXED + k for k in positions]
+    of = _Ratios(sums, level, method, seed)
+    survived = range(_FIXED, _FIXED + n_max)
     return Acceptance(
-        survival=tuple(rate(survived[k], _STEPS) for k in positions),
-        proposal=tuple(rate(survived[k], _FIXED + n_max + k) for k in positions),
-        conditional=tuple(rate(survived[k], _FIXED + 2 * n_max + k) for k in positions),
-        mean_length=interval(_ACCEPTED, _STEPS, Scale(1.0, 1.0 + n_max), 1.0),
-        aggregate=interval(_ACCEPTED, _DRAFTED),
+        survival=tuple(of.rate(k, _STEPS) for k in survived),
+        proposal=tuple(of.rate(k, k + n_max) for k in survived),
+        conditional=tuple(of.rate(k, k + 2 * n_max) for k in survived),
+        mean_length=of.interval(_ACCEPTED, _STEPS, Scale(1.0, 1.0 + n_max), 1.0),
+        aggregate=of.interval(_ACCEPTED, _DRAFTED),
         steps=int(verified.sum()),
         undrafted=int((~verified).sum()),
         drafted=int(d.sum()),
         accepted=int(a.sum()),
         prompts=len(sums),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Ratios:
+    """Ratios of two columns of sums over prompts, shape (prompts, columns), with their intervals."""
+
+    sums: Floats
+    level: float
+    method: Method
+    seed: int
+
+    def interval(self, numerator: int, denominator: int, scale: Scale = SHARE, offset: float = 0.0) -> Interval:
+        pair = self.sums[:, [numerator, denominator]]
+        used = pair[pair[:, 1] > 0]
+        if scale is SHARE and len(used) and (used[:, 1] == 1).all():
+            return exact_share(int(used[:, 0].sum()), len(used), level=self.level)
+        return interval_of(used, _ratio(offset), scale=scale, level=self.level, method=self.method, seed=self.seed)
+
+    def rate(self, numerator: int, denominator: int) -> Rate:
+        successes, trials = self.sums[:, [numerator, denominator]].sum(axis=0)
+        return Rate(interval=self.interval(numerator, denominator), successes=int(successes), trials=int(trials))
 
 
 # Columns of the sums over prompts: these three, then for each position steps with A >= k, steps with D >= k,
