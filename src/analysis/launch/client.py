@@ -30,12 +30,18 @@ class Timeouts:
 class Client:
     """A connection to one llama-server, closed by `close()` or at the end of a `with` block.
 
+    Every request raises ServerFailed if the server cannot be reached, refuses, hangs or answers with something else
+    than it should, and ServerDied if it is our own and ended.
+
     Args:
         base_url: where the server listens, for example `http://127.0.0.1:8080`.
         api_key: its key, if it wants one.
         timeouts: how long to wait.
         when_failed: called before a failure is reported; a server of our own raises here that its process died.
         longest_draft: what the server drafts at most, if known (see `steps.derive_steps`).
+
+    Raises:
+        Problem: `base_url` is no address.
     """
 
     def __init__(

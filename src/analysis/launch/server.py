@@ -103,7 +103,11 @@ class Server:
 
     @property
     def client(self) -> Client:
-        """Return the connection to it. A request that fails because the process died raises ServerDied."""
+        """Return the connection to it. A request that fails because the process died raises ServerDied.
+
+        Raises:
+            Problem: it is not running.
+        """
         if self._client is None:
             raise Problem("the server is not running", expected="`with Server(...) as server:`")
         return self._client

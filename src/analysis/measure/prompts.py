@@ -60,13 +60,21 @@ class Prompt:
     shared_filler: tuple[int, ...] = field(repr=False)
 
     def filler(self, depth: int) -> tuple[int, ...]:
-        """Return the tokens in front of the local text, shared by all prompts of the grid."""
+        """Return the tokens in front of the local text, shared by all prompts of the grid.
+
+        Raises:
+            KeyError: the prompt was not built for this depth.
+        """
         if depth not in self.depths:
             raise KeyError(f"prompt {self.id} was built for depths {self.depths}, not for {depth}")
         return self.shared_filler[: depth - len(self.local)]
 
     def tokens(self, depth: int) -> tuple[int, ...]:
-        """Return the context: exactly `depth` tokens."""
+        """Return the context: exactly `depth` tokens.
+
+        Raises:
+            KeyError: see `filler`.
+        """
         return self.filler(depth) + self.local
 
     def sha256(self, depth: int) -> str:

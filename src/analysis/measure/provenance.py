@@ -1,12 +1,12 @@
 """Where a run's numbers come from: packages, commit, files. Nothing in it names a user, a host or an address."""
 
-import hashlib
 import subprocess
 import sys
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from analysis.convert.files import file_sha256
 from analysis.records import FileHash
 from analysis.records.places import portable, redact, repo_dir
 
@@ -39,14 +39,12 @@ def command_line() -> tuple[str, ...]:
 
 
 def file_hashes(paths: Sequence[Path]) -> tuple[FileHash, ...]:
-    """Return path, SHA-256 and size of each file."""
-    return tuple(FileHash(path=portable(path), sha256=sha256_of(path), size=path.stat().st_size) for path in paths)
+    """Return path, SHA-256 and size of each file.
 
-
-def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file's content."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    Raises:
+        Problem: one of them cannot be read.
+    """
+    return tuple(FileHash(path=portable(path), sha256=file_sha256(path), size=path.stat().st_size) for path in paths)
 
 
 def _git(*arguments: str) -> str:

@@ -201,6 +201,9 @@ def break_even(
         machine: where it was measured.
         title: the chart's title.
         note: what to add below the chart.
+
+    Raises:
+        Problem: a table is not valid, or `measured` holds several depths.
     """
     drawn = shown(measured, RATE_BY_LENGTH, digits=1, unit="t/s")
     if drawn.rows["depth"].nunique() > 1:

@@ -132,7 +132,17 @@ def mean_t(values: ArrayLike, *, level: float = LEVEL, unit: str = "prompts", mi
 
 
 def exact_share(successes: int, trials: int, *, level: float = LEVEL, unit: str = "prompts") -> Interval:
-    """Return the exact interval of a share whose trials are single and independent (Clopper and Pearson 1934)."""
+    """Return the exact interval of a share whose trials are single and independent (Clopper and Pearson 1934).
+
+    Args:
+        successes: trials that succeeded.
+        trials: all of them, one a cluster.
+        level: the confidence level.
+        unit: what a cluster is.
+
+    Raises:
+        ValueError: there are more successes than trials, or fewer than none.
+    """
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} successes in {trials} trials")
     if trials == 0:
@@ -167,7 +177,13 @@ class Scale:
         return "logit" if math.isfinite(self.high) else "log" if math.isfinite(self.low) else ""
 
     def limits(self, estimate: float, error: float, quantile: float) -> tuple[float, float]:
-        """Return the limits from a standard error by the delta method."""
+        """Return the limits from a standard error by the delta method.
+
+        Args:
+            estimate: strictly between the ends of the scale.
+            error: its standard error, in its own unit.
+            quantile: how many standard errors the limits lie away, such as Student's t (`t_quantile`).
+        """
         if self.name == "logit":
             below, above = estimate - self.low, self.high - estimate
             width = quantile * error * (1 / below + 1 / above)

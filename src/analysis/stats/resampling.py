@@ -49,6 +49,11 @@ def resample(sums: Floats, *, resamples: int, seed: int) -> Floats:
 
     The clusters are drawn with replacement, in chunks of `CHUNK_BYTES` of weights. All columns of one resample
     come from the same draw, so that statistics computed from them are paired.
+
+    Args:
+        sums: shape (clusters, columns), from `cluster_sums`.
+        resamples: how many samples to draw.
+        seed: equal seeds draw equal clusters.
     """
     clusters = len(sums)
     chunk = max(1, CHUNK_BYTES // (8 * clusters))

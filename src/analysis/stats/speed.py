@@ -22,6 +22,9 @@ def decode_rate(emitted: ArrayLike, decode_ms: ArrayLike, prompt: ArrayLike, *, 
         decode_ms: the sum of the step durations of each sample, same shape.
         prompt: the prompt of each sample, same shape.
         level: the confidence level.
+
+    Raises:
+        ValueError: lengths differ.
     """
     tokens, ms = np.asarray(emitted, dtype=np.float64) - 1, np.asarray(decode_ms, dtype=np.float64)
     timed = (tokens > 0) & (ms > 0)
@@ -52,6 +55,9 @@ def step_cost_by_accepted(
         ms: durations, same shape.
         prompt: the prompt of each evaluation, same shape.
         level: the confidence level.
+
+    Raises:
+        ValueError: lengths differ.
     """
     d, a, time, who = (
         np.asarray(drafted),
@@ -69,7 +75,16 @@ def step_cost_by_accepted(
 
 
 def step_ms(ms: ArrayLike, prompt: ArrayLike, *, level: float = LEVEL) -> Interval:
-    """Return the mean duration of the given steps, in milliseconds, with its interval over prompts."""
+    """Return the mean duration of the given steps, in milliseconds, with its interval over prompts.
+
+    Args:
+        ms: durations, shape (steps,).
+        prompt: the prompt of each step, same shape.
+        level: the confidence level.
+
+    Raises:
+        ValueError: lengths differ.
+    """
     return _mean_ms(np.asarray(ms, dtype=np.float64), np.asarray(prompt), level)
 
 
