@@ -1,26 +1,9 @@
 """What the commands about model files print, and how they end."""
 
-import sys
-
 import pytest
 
-from analysis.cli import main
 from analysis.cli.show import harmless, size
 from analysis.convert.pairs import list_pairs, list_profiles
-
-
-@pytest.fixture
-def specbook(monkeypatch, capsys):
-    """Run the command line in this process; return its exit status, its output and its complaint."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["specbook", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def test_pairs_lists_every_pair(specbook):

@@ -1,11 +1,10 @@
 """What `specbook doctor` prints, at the width of a plain terminal."""
 
 import json
-import sys
 
 import pytest
 
-from analysis.cli import doctor, main
+from analysis.cli import doctor
 from analysis.launch import Finding, Report
 from analysis.records import Engine, HostState, Machine
 
@@ -39,20 +38,6 @@ Measure with care: load.
 """
 
 
-@pytest.fixture
-def specbook(monkeypatch, capsys):
-    """Run `specbook doctor`; return its exit status and what it printed."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["specbook", "doctor", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
-
-
 def test_a_report_fits_a_plain_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     doctor._print(REPORT)
@@ -62,28 +47,28 @@ def test_a_report_fits_a_plain_terminal(capsys, monkeypatch):
 
 def test_a_missing_engine_ends_with_1_and_says_what_to_do(specbook, monkeypatch, tmp_path):
     monkeypatch.setenv("LLAMA_SERVER", str(tmp_path / "nowhere"))
-    status, out, _ = specbook()
+    status, out, _ = specbook("doctor")
     assert status == 1
     assert "does not exist" in out
     assert "Do not measure here: engine." in out
 
 
 def test_a_key_file_that_is_not_there_is_one_line(specbook, tmp_path):
-    status, _, err = specbook("--server-url", "http://127.0.0.1:1", "--api-key-file", str(tmp_path / "key"))
+    status, _, err = specbook("doctor", "--server-url", "http://127.0.0.1:1", "--api-key-file", str(tmp_path / "key"))
     assert status == 1
     assert err.startswith("specbook: the key file")
     assert err.count("\n") == 1
 
 
 def test_a_server_that_is_not_there(specbook):
-    status, out, _ = specbook("--server-url", "http://127.0.0.1:9")
+    status, out, _ = specbook("doctor", "--server-url", "http://127.0.0.1:9")
     assert status == 1
     assert "no server answers at" in " ".join(out.split())
 
 
 @pytest.mark.engine
 def test_the_truth_about_this_machine(specbook, local_target):
-    status, out, _ = specbook("--json", "--target", str(local_target))
+    status, out, _ = specbook("doctor", "--json", "--target", str(local_target))
     report = json.loads(out)
     assert status == 0
     assert report["trusted"] is True

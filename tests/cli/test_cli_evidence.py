@@ -5,24 +5,9 @@ import os
 import subprocess
 import sys
 
-import pytest
-
-from analysis.cli import main
 from analysis.evidence.audit import audit
 from analysis.evidence.consistency import check_all
 from analysis.evidence.corrections import corrections
-
-
-@pytest.fixture
-def specbook(monkeypatch, capsys):
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["specbook", *arguments])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
-
-    return run
 
 
 def test_json_is_the_audit(specbook):

@@ -1,14 +1,18 @@
 """The notebooks as they are, on the smallest grid: measured, built into a book, shown again from the recorded run."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from analysis.measure.study import open_study
+from analysis.publish.build import committed_book
 from analysis.publish.notebooks import run_all
 from analysis.records.places import repo_dir
 
@@ -131,3 +135,31 @@ def test_an_unknown_pair_is_one_clear_line_and_the_old_page_stays(local: Path):
     assert "smollm2-ngrm" in done.stderr.splitlines()[-1]
     assert "smollm2-ngram" in done.stderr.splitlines()[-1]
     assert (local / "book" / "chapters" / "01_convert.ipynb").read_bytes() == before
+
+
+def test_ctrl_c_in_the_middle_of_a_grid_stops_the_server_and_keeps_the_journal_and_the_page(tmp_path: Path):
+    environment = os.environ | {"SPECBOOK_LOCAL": str(tmp_path), "PYTHONPATH": str(repo_dir() / "src")}
+    process = subprocess.Popen(
+        [str(BIN / "specbook"), "chapter", "04_depth_regime", "--profile", "smoke"],
+        cwd=repo_dir(),
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    while sum(journal.read_bytes().count(b"\n") for journal in tmp_path.glob("runs/*/samples.jsonl")) < 2:
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.05)
+    servers = [child for child in psutil.Process(process.pid).children(recursive=True) if "llama" in child.name()]
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    said = process.communicate(timeout=60)[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1] == "specbook: interrupted; what was recorded is whole, run again to resume"
+    psutil.wait_procs(servers, timeout=15)
+    assert servers
+    assert not any(server.is_running() and server.status() != psutil.STATUS_ZOMBIE for server in servers)
+    (run,) = (tmp_path / "runs").iterdir()
+    assert len(open_study(str(run)).samples) >= 2
+    page = Path("chapters") / "04_depth_regime.ipynb"
+    assert (tmp_path / "book" / page).read_bytes() == (committed_book() / page).read_bytes()

@@ -8,6 +8,9 @@ import typer
 
 from analysis.records import Problem
 
+INTERRUPTED = 130
+"""The exit status after Ctrl-C, as shells have it."""
+
 app = typer.Typer(
     name="specbook",
     no_args_is_help=True,
@@ -41,6 +44,9 @@ def main() -> None:
     except Problem as problem:
         print(f"specbook: {problem}", file=sys.stderr)
         sys.exit(1)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as ended:
+        if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
+            raise
+        # typer ends quietly
         print("specbook: interrupted; what was recorded is whole, run again to resume", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
