@@ -105,6 +105,11 @@ def test_a_redacted_key_is_no_secret(places: SimpleNamespace) -> None:
     assert promote_from(places)
 
 
+def test_a_run_that_names_an_address_is_refused(places: SimpleNamespace) -> None:
+    (places.local_runs / RUN / "run.json").write_text('{"argv": ["-p", "server_url", "http://gpu.example.org:8080"]}')
+    refused(places, f"{RUN}/run.json names an address")
+
+
 def test_a_run_that_names_the_machine_is_refused(places: SimpleNamespace) -> None:
     (places.local_runs / RUN / "run.json").write_text('{"argv": ["/home/somebody/llama-server"]}')
     refused(places, f"{RUN}/run.json names the folder")

@@ -104,7 +104,10 @@ def check_run(run: Path, committed: Path) -> bool:
     files = [path for path in sorted(run.iterdir()) if path.is_file() and not path.name.startswith(".")]
     for name in ("run.json", "servers.jsonl"):  # samples hold what the model emitted, which may look like anything
         if (run / name).exists():
-            check_anonymous((run / name).read_text(encoding="utf-8"), where=f"{run.name}/{name}")
+            text = (run / name).read_text(encoding="utf-8")
+            check_anonymous(text, where=f"{run.name}/{name}")
+            if "://" in text:
+                raise Problem(f"{run.name}/{name} names an address", expected="$URL in its place")
     if committed.exists():
         same = all(
             (committed / path.name).exists() and filecmp.cmp(path, committed / path.name, shallow=False)
