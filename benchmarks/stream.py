@@ -28,11 +28,11 @@ def measure(pair_name: str = "smollm2-raw") -> list[dict[str, str]]:
             local_tokens=256,
         )
         for number, prompt in enumerate(prompts):
-            arms = [(server.client.complete, streamed_rate), (server.client.complete_plain, plain_rate)]
-            for request, rates in arms if number % 2 else reversed(arms):
+            arms = [(True, streamed_rate), (False, plain_rate)]
+            for stream, rates in arms if number % 2 else reversed(arms):
                 # a prompt repeated in one life is safe here: the cache is off and nothing drafts
-                done = request(
-                    prompt.tokens(256), n_predict=N_PREDICT, temperature=0.0, seed=number, cache_prompt=False
+                done = server.client.complete(
+                    prompt.tokens(256), n_predict=N_PREDICT, seed=number, cache_prompt=False, stream=stream
                 )
                 if number:  # the first pair warms up
                     rates.append(done.decode_per_s)

@@ -49,7 +49,7 @@ def test_drafted_decoding_agrees_with_the_servers_own_counters(ngram_server, pro
 def test_a_stream_and_a_plain_answer_emit_the_same(raw_server):
     client = raw_server.client
     streamed = client.complete(CODE, n_predict=24, seed=1, cache_prompt=False)
-    plain = client.complete_plain(CODE, n_predict=24, seed=1, cache_prompt=False)
+    plain = client.complete(CODE, n_predict=24, seed=1, cache_prompt=False, stream=False)
     assert (plain.tokens, plain.text) == (streamed.tokens, streamed.text)
     assert plain.drafted == ()
 
@@ -59,7 +59,7 @@ def test_tokens_of_unfinished_characters_are_not_lost(raw_server, prompt):
     """The stream withholds them; a plain answer does not."""
     client = raw_server.client
     streamed = client.complete(prompt, n_predict=20, seed=1, cache_prompt=False)
-    plain = client.complete_plain(prompt, n_predict=20, seed=1, cache_prompt=False)
+    plain = client.complete(prompt, n_predict=20, seed=1, cache_prompt=False, stream=False)
     assert streamed.blurred > 0
     assert streamed.tokens == plain.tokens[: len(streamed.tokens)]
     assert len(streamed.tokens) + streamed.withheld == len(plain.tokens) == 20

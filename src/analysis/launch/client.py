@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import httpx
 
-from analysis.launch.completion import Completion, Prompt, Stream, completion_of, request_body
+from analysis.launch.completion import PLAIN_SAMPLING, Completion, Prompt, Stream, completion_of
 from analysis.launch.errors import ServerFailed
 from analysis.launch.metrics import parse_metrics
 from analysis.launch.steps import Steps
@@ -148,10 +148,11 @@ class Client:
         seed: int,
         temperature: float = 0.0,
         cache_prompt: bool = True,
-        id_slot: int | None = None,
+        id_slot: int = -1,
         ignore_eos: bool = False,
+        stream: bool = True,
     ) -> Completion:
-        """Generate with the stream on, and derive one record per target evaluation from it.
+        """Generate, and derive one record per target evaluation from the stream.
 
         Args:
             prompt: text, or tokens for an exact depth.
@@ -159,14 +160,27 @@ class Client:
             seed: of the sampler, and of synthetic acceptance.
             temperature: 0 is greedy.
             cache_prompt: reuse the longest common prefix in the slot.
-            id_slot: the slot to use; None lets the server choose.
+            id_slot: the slot to use; -1 lets the server choose.
             ignore_eos: go on past the end of the text.
+            stream: without one there are totals but no step records, and `ttft_ms` is the time to the whole answer.
 
         Raises:
             ServerFailed: the server refused, failed, hung or broke off. ServerDied if it is our own and ended.
             Problem: its counters contradict each other.
         """
-        body = request_body(prompt, n_predict, seed, temperature, cache_prompt, id_slot, ignore_eos)
+        body = PLAIN_SAMPLING | {
+            "prompt": prompt if isinstance(prompt, str) else list(prompt),
+            "n_predict": n_predict,
+            "seed": seed,
+            "temperature": temperature,
+            "cache_prompt": cache_prompt,
+            "id_slot": id_slot,
+            "ignore_eos": ignore_eos,
+            "return_tokens": True,
+        }
+        return self._complete_streamed(body) if stream else self._complete_at_once(body)
+
+    def _complete_streamed(self, body: dict[str, Any]) -> Completion:
         body |= {"stream": True, "timings_per_token": True, "sse_ping_interval": -1}
         stream = Stream(self.tokenize, self.longest_draft)
         began = time.perf_counter()
@@ -179,22 +193,7 @@ class Client:
             raise self._failure(f"a message of the stream lacks what was asked for: {error!r}") from None
         raise self._failure(f"the stream ended after {stream.count} tokens without its last message")
 
-    def complete_plain(
-        self,
-        prompt: Prompt,
-        *,
-        n_predict: int,
-        seed: int,
-        temperature: float = 0.0,
-        cache_prompt: bool = True,
-        id_slot: int | None = None,
-        ignore_eos: bool = False,
-    ) -> Completion:
-        """Generate without a stream: the same request, with totals only and no step records.
-
-        `ttft_ms` is then the time to the whole answer.
-        """
-        body = request_body(prompt, n_predict, seed, temperature, cache_prompt, id_slot, ignore_eos)
+    def _complete_at_once(self, body: dict[str, Any]) -> Completion:
         body |= {"stream": False, "timings_per_token": False}
         began = time.perf_counter()
         answer = self._post_json("/completion", body)

@@ -76,29 +76,6 @@ class Completion:
         return 1e3 * (self.predicted_n - 1) / self.predicted_ms if self.predicted_n > 1 else 0.0
 
 
-def request_body(
-    prompt: Prompt,
-    n_predict: int,
-    seed: int,
-    temperature: float,
-    cache_prompt: bool,
-    id_slot: int | None,
-    ignore_eos: bool,
-) -> dict[str, Any]:
-    """Return what to ask of `/completion`; see `Client.complete` for the arguments."""
-    return {
-        **PLAIN_SAMPLING,
-        "prompt": prompt if isinstance(prompt, str) else list(prompt),
-        "n_predict": n_predict,
-        "seed": seed,
-        "temperature": temperature,
-        "cache_prompt": cache_prompt,
-        "id_slot": -1 if id_slot is None else id_slot,
-        "ignore_eos": ignore_eos,
-        "return_tokens": True,
-    }
-
-
 class Stream:
     """Collects the messages of one streamed request.
 
