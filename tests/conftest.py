@@ -12,6 +12,13 @@ from analysis.convert.pairs import load_pair
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def cache(tmp_path, monkeypatch) -> Path:
+    """An empty cache of this test's own."""
+    monkeypatch.setenv("SPECBOOK_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
 @pytest.fixture(scope="session")
 def local_target() -> Path:
     """The real local target model, from the user's cache; the first test that asks fetches it."""

@@ -7,13 +7,6 @@ from gguf import GGUFReader, GGUFValueType, GGUFWriter
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch) -> Path:
-    """An empty cache of this test's own."""
-    monkeypatch.setenv("SPECBOOK_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def small_gguf(tmp_path) -> Path:
     """A whole GGUF file of two tensors, with a vocabulary of 2000 tokens."""
     path = tmp_path / "small.gguf"

@@ -33,13 +33,6 @@ pytestmark = pytest.mark.engine
 
 
 @pytest.fixture
-def cache(tmp_path, monkeypatch) -> Path:
-    """An empty cache of this test's own, so that its notes are its own."""
-    monkeypatch.setenv("SPECBOOK_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
 def config(local_target) -> ServerConfig:
     return ServerConfig(model=local_target, context=256)
 

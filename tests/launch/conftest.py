@@ -2,7 +2,6 @@ import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -79,10 +78,3 @@ def fake_server():
         client.close()
         server.shutdown()
         server.server_close()
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch) -> Path:
-    """An empty cache of this test's own."""
-    monkeypatch.setenv("SPECBOOK_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
