@@ -1,8 +1,9 @@
-"""`specbook audit`: every derived statement of the two published cards, recomputed."""
+"""`specbook audit`: every derived statement of the two published cards, or every number of a run's card, recomputed."""
 
 import json
 from collections import Counter
 from enum import StrEnum
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -26,8 +27,16 @@ class Card(StrEnum):
     B = "B"
 
 
+OUTCOMES = {"follows": "green", "elsewhere": "cyan", "differs": "red", "unknown": "red"}
+
+
 @app.command()
 def audit(
+    card_file: Annotated[
+        Path | None, typer.Argument(help="A model card, as `specbook card` writes; the two published cards if none.")
+    ] = None,
+    *,
+    run: Annotated[str, typer.Option(help="The run that the card is about; else the one its header names.")] = "",
     card: Annotated[Card | None, typer.Option(help="Only this card.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print a list of objects.")] = False,
     checks: Annotated[bool, typer.Option("--checks", help="Print the consistency checks instead.")] = False,
@@ -35,7 +44,13 @@ def audit(
         Path | None, typer.Option(help="Folder with card-a.txt and card-b.txt: also check quotes and completeness.")
     ] = None,
 ) -> None:
-    """Recompute every derived statement of the published cards from the values that they print."""
+    """Recompute every derived statement of the published cards, or hold the numbers of CARD_FILE against its run.
+
+    With CARD_FILE it exits with 1 if a number does not follow from the run.
+    """
+    if card_file is not None:
+        _audit_file(card_file, run, as_json=as_json)
+        return
     chosen = None if card is None else card.value
     if checks:
         _print_findings([found for found in check_all() if chosen in (None, found.card)])
@@ -47,6 +62,25 @@ def audit(
         _print_table(results)
     if texts is not None:
         _check_texts(texts, chosen, quiet=as_json)
+
+
+def _audit_file(path: Path, run: str, *, as_json: bool) -> None:
+    of_runs = import_module("analysis.publish.card_audit")  # it brings pandas, which the published cards do not need
+    found = of_runs.audit_card(path, run)
+    wrong = of_runs.failures(found)
+    if as_json:
+        print(json.dumps([one.plain() for one in found], ensure_ascii=False, indent=1))
+    else:
+        table = Table("line", "printed", "outcome", "the run gives", box=None)
+        for one in wrong:
+            printed, expected = (harmless(text, 400) for text in (one.printed, one.expected))
+            table.add_row(str(one.line), printed, f"[{OUTCOMES[one.outcome]}]{one.outcome}[/]", expected)
+        if wrong:
+            console.print(table)
+        counts = Counter(one.outcome for one in found)
+        console.print(f"{len(found)} numbers: " + ", ".join(f"{counts[name]} {name}" for name in OUTCOMES))
+    if wrong:
+        raise typer.Exit(1)
 
 
 def _print_table(results: list[Audited]) -> None:

@@ -1,5 +1,6 @@
 """Tables of a drafter's model card, from its recorded results; the card's page holds no number of its own."""
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,12 @@ from analysis.stats.intervals import POSITIVE, Interval, Scale, interval_of
 from analysis.stats.resampling import Floats
 
 
+def pipe_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a Markdown table; the cells are taken as they are, so a bar in one must be escaped."""
+    lines = [f"| {' | '.join(cells)} |" for cells in (headings, *rows)]
+    return "\n".join([lines[0], "|" + "--|" * len(headings), *lines[1:]])
+
+
 def training_table(result: dict[str, Any]) -> str:
     """Return a Markdown table of simulated drafting over held-out texts: a row a kind of text.
 
@@ -16,13 +23,13 @@ def training_table(result: dict[str, Any]) -> str:
         result: what the stage `evaluate` left in `result.json`.
     """
     replay = result["replay"]
-    places = " | ".join(f"place {k}" for k in range(1, replay["n_max"] + 1))
-    rows = [f"| kind | texts | mean accepted length | {places} |", "|" + "--|" * (3 + replay["n_max"])]
+    places = [f"place {k}" for k in range(1, replay["n_max"] + 1)]
+    rows = []
     for kind in (*KINDS, "all"):
         row = replay["summary"][kind]
-        survival = " | ".join(f"{share:.3f}" for share in row["survival"])
-        rows.append(f"| {kind} | {row['texts']} | {row['mean_length']:.2f} | {survival} |")
-    return "\n".join(rows)
+        survival = [f"{share:.3f}" for share in row["survival"]]
+        rows.append([kind, str(row["texts"]), f"{row['mean_length']:.2f}", *survival])
+    return pipe_table(["kind", "texts", "mean accepted length", *places], rows)
 
 
 def served_table(served: dict[str, Any]) -> str:
@@ -35,7 +42,7 @@ def served_table(served: dict[str, Any]) -> str:
             `drafted` and `accepted` (tokens of each verification step), and `steps_before_loop`.
     """
     first, second = served["drafters"]
-    rows = [f"| kind | prompts | looping | {first} | {second} | ratio |", "|--|--|--|--|--|--|"]
+    rows = []
     for kind in (*KINDS, "all"):
         chosen = [request for request in served["requests"] if kind in (request["kind"], "all")]
         mine, other = (_sums([r for r in chosen if r["drafter"] == name]) for name in (first, second))
@@ -44,9 +51,8 @@ def served_table(served: dict[str, Any]) -> str:
         lengths = [interval_of(sums[used], _length, scale=Scale(1.0)) for sums in (mine, other)]
         ratio = interval_of(np.hstack([mine, other])[used], _ratio, scale=POSITIVE)
         looping = sum(r["loops"] for r in chosen if r["drafter"] == first)
-        shown = " | ".join(_shown(interval) for interval in (*lengths, ratio))
-        rows.append(f"| {kind} | {whole} | {looping} | {shown} |")
-    return "\n".join(rows)
+        rows.append([kind, str(whole), str(looping), *map(_shown, (*lengths, ratio))])
+    return pipe_table(["kind", "prompts", "looping", first, second, "ratio"], rows)
 
 
 def _sums(requests: list[dict[str, Any]]) -> Floats:

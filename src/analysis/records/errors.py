@@ -10,4 +10,6 @@ class Problem(Exception):
 
     def __init__(self, saw: str, *, expected: str = "", remedy: str = "") -> None:
         parts = [saw, f"expected {expected}" if expected else "", remedy]
-        super().__init__("; ".join(" ".join(part.split()) for part in parts if part))
+        line = "; ".join(" ".join(part.split()) for part in parts if part)
+        # A message may quote a server, a file or a model: what it quotes must not reach the terminal's controls.
+        super().__init__("".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line))

@@ -1,0 +1,71 @@
+"""The exact commands that show a recorded run again, or measure one row of it anew."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from analysis.convert.pairs import list_pairs
+from analysis.measure.plan import list_grids
+from analysis.publish.formats import visible
+from analysis.publish.parameters import declared
+from analysis.records import Run
+from analysis.records.model import REGIMES
+from analysis.records.places import repo_dir
+
+# What `specbook decide` chose for itself, its own command chooses again.
+DECIDED = "decide"
+
+
+def pair_name(run: Run) -> str:
+    """Return the pair of a run's drafted leg, else that of its only leg."""
+    drafted = [cell.pair for cell in run.cells if cell.spec_type != "none"]
+    return (drafted or [cell.pair for cell in run.cells] or [Path(run.id).name])[0]
+
+
+def show_again(run: Run, chapter: str) -> str:
+    """Return the command that shows a chapter from a recorded run."""
+    return _line(["papermill", f"notebooks/{chapter}.ipynb", "out.ipynb", "-p", "run", run.id])
+
+
+def measure_again(run: Run, chapter: str) -> str:
+    """Return the command that measures a chapter anew."""
+    return _line(["papermill", f"notebooks/{chapter}.ipynb", "out.ipynb", *_parameters(run)])
+
+
+def measure_rows(run: Run, chapter: str) -> list[str]:
+    """Return one command a row, rows by depth and kind of text.
+
+    A run that `specbook decide` made has one command, and a chapter that takes neither depth nor regime has none.
+    """
+    if run.profile == DECIDED and run.argv[:1] == ("specbook",):
+        return [_line(run.argv)]
+    known = _names(chapter)
+    depth_name = next((name for name in ("depths", "depth") if name in known), "")
+    if not depth_name or "regimes" not in known:
+        return []
+    places = sorted({(cell.depth, REGIMES.index(cell.regime)) for cell in run.cells})
+    length = [word for cell in run.cells[:1] for word in ("-p", "n_predict", str(cell.n_predict))]
+    start = ["specbook", "chapter", chapter, *_parameters(run)]
+    return [
+        _line([*start, "-p", depth_name, str(depth), "-p", "regimes", REGIMES[regime], *length])
+        for depth, regime in places
+    ]
+
+
+def _names(chapter: str) -> frozenset[str]:
+    notebook = repo_dir() / "notebooks" / f"{chapter}.ipynb"
+    return frozenset(declared(notebook)) if notebook.is_file() else frozenset()
+
+
+def _line(words: Sequence[str]) -> str:
+    """Return a command on one line; a contributed run may hold anything in what it says it was called with."""
+    return visible(shlex.join(words))
+
+
+def _parameters(run: Run) -> list[str]:
+    name = pair_name(run)
+    # A pair that the checkout does not hold was described by a file of whoever measured it.
+    words = ["-p", "pair", name if name in {pair.name for pair in list_pairs()} else f"{name}.toml"]
+    if run.profile and run.profile != "quick":
+        words += ["-p", "profile" if run.profile in list_grids() else "serving", run.profile]
+    return words
