@@ -1,5 +1,6 @@
 """Finding, starting, watching and stopping llama-server; talking to it; what the host is doing."""
 
+from analysis.launch.attached import Attached, describe, is_local
 from analysis.launch.client import Client, Timeouts
 from analysis.launch.completion import Completion
 from analysis.launch.config import ServerConfig, server_argv
@@ -13,6 +14,7 @@ from analysis.launch.steps import Mark, Steps, derive_steps
 
 __all__ = [
     "AnyServer",
+    "Attached",
     "AttachedServer",
     "Client",
     "Completion",
@@ -30,7 +32,9 @@ __all__ = [
     "TokensLost",
     "attach",
     "derive_steps",
+    "describe",
     "examine",
+    "is_local",
     "read_host_state",
     "read_key",
     "read_machine",

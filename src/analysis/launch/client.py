@@ -106,6 +106,14 @@ class Client:
             raise self._failure("GET /slots did not answer with a list")
         return found
 
+    def model_facts(self) -> dict[str, Any]:
+        """Return what the server counted when it loaded its model: `n_vocab`, `n_params`, `size` and others."""
+        models = self._get_json("/v1/models").get("data")
+        if not isinstance(models, list) or not models or not isinstance(models[0], dict):
+            raise self._failure("GET /v1/models did not answer with a model")
+        facts = models[0].get("meta")
+        return facts if isinstance(facts, dict) else {}
+
     def metrics(self) -> Counters | None:
         """Return the server's counters of speculation over its life; None where it offers no metrics.
 

@@ -89,6 +89,14 @@ def server_argv(
     return [str(engine_path), *(word for group in words for word in group), *config.extra_args]
 
 
+def user_argv(config: ServerConfig) -> list[str]:
+    """Return what a user types to serve a configuration: without address, key and what only measuring needs."""
+    kept = {"--model", "--ctx-size", "--flash-attn", "--gpu-layers", "--cache-type-k", "--cache-type-v"}
+    groups = [words for words in _words(config, 0, Path()) if words[0] in kept or words[0].startswith("--spec-")]
+    defaults = {("--cache-type-k", "f16"), ("--cache-type-v", "f16"), ("--flash-attn", "auto")}
+    return ["llama-server", *(word for words in groups if words not in defaults for word in words), *config.extra_args]
+
+
 def _words(config: ServerConfig, port: int, key_file: Path) -> Iterator[tuple[str, ...]]:
     if config.model is None:
         raise Problem("a server without a model cannot be started", expected="a target")

@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
+from analysis.launch.attached import describe
 from analysis.launch.client import Client
 from analysis.records import Engine, Problem
 from analysis.records.places import portable
@@ -195,8 +196,7 @@ def _inspect(path: Path, source: BuiltBy, _changed: int) -> tuple[Engine, frozen
 
 def _running(url: str, api_key: str) -> FoundEngine:
     with Client(url, api_key) as client:
-        client.health()
-        info = str(client.props().get("build_info", ""))
+        info = describe(client).build
     match = _BUILD_INFO.match(info)
     build = int(match["build"]) if match else None
     version = (match["version"] or f"b{build}") if match else (info or "unknown")

@@ -1,7 +1,7 @@
 """A grid of cells, measured sample by sample: legs interleaved, finished samples never measured again."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -26,15 +26,25 @@ class Task:
     order: int
 
 
+def always(task: Task) -> bool:
+    """Return that a sample may be measured."""
+    del task
+    return True
+
+
 @dataclass(frozen=True)
 class Setting:
-    """What every sample of a run shares: the hardware, the engine and the text."""
+    """What every sample of a run shares: the hardware, the engine and the text.
+
+    `allowed` is asked before every sample, in the order of measuring; one that is not allowed is passed over.
+    """
 
     machine: Machine
     engine: Engine
     found: FoundEngine
     corpus: Corpus
     api_key: str = ""
+    allowed: Callable[[Task], bool] = always
 
 
 def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
@@ -85,7 +95,7 @@ def _measure(
         primed: dict[str, int] = {}
         for task in tqdm(planned, desc=f"{planned[0].leg.pair.name} {grid.title}", unit="sample"):
             prompt = prompts[task.cell.regime][task.prompt_number]
-            if (task.cell.id, prompt.id) in done:
+            if not setting.allowed(task) or (task.cell.id, prompt.id) in done:
                 continue
             life = lives[task.leg.leg]
             if primed.get(task.leg.leg) != task.cell.depth:
@@ -104,10 +114,14 @@ def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting
     legs = {task.leg.leg: task.leg for task in planned}
     return {
         name: stack.enter_context(
-            Life(setting.found, leg, writer, name=f"{name}-{begun + number}", api_key=setting.api_key)
+            Life(leg.found or setting.found, leg, writer, name=f"{name}-{begun + number}", api_key=_key(leg, setting))
         )
         for number, (name, leg) in enumerate(legs.items())
     }
+
+
+def _key(leg: LegPlan, setting: Setting) -> str:
+    return leg.found.api_key if leg.found else setting.api_key
 
 
 def _lives_begun(writer: RunWriter) -> int:

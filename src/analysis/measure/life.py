@@ -9,11 +9,11 @@ from typing import Self
 import numpy as np
 
 from analysis.gates.labels import label
-from analysis.launch import AnyServer, Client, Completion, Server, attach, read_host_state
+from analysis.launch import AnyServer, Client, Completion, Server, attach, is_local, read_host_state
 from analysis.launch.engine import FoundEngine
 from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
-from analysis.records import Cell, Counters, Problem, Sample, ServerLife
+from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
 from analysis.records.places import redact
 from analysis.records.store import RunWriter
 
@@ -21,6 +21,11 @@ from analysis.records.store import RunWriter
 def now() -> str:
     """Return this moment in UTC, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def host_state(url: str | None, pid: int | None = None) -> HostState:
+    """Return what a server's host is doing; nothing is known of one at another address than this machine's."""
+    return read_host_state(pid) if url is None or is_local(url) else HostState(at=now())
 
 
 def request_seed(cell: Cell, prompt_id: str, seed: int) -> int:
@@ -36,6 +41,7 @@ class Life:
         self.leg = leg
         self.name = name
         self._writer = writer
+        self._url = found.url
         self._server: AnyServer = attach(found.url, api_key=api_key) if found.url else Server(found, leg.config)
         self._stream = StreamCounters()
         self._metrics: Counters | None = None
@@ -48,7 +54,7 @@ class Life:
         self._server.__enter__()
         try:
             # After loading: the page faults of reading a model are no sign of trouble, those of decoding are.
-            self._host_before = read_host_state(self._server.pid)
+            self._host_before = host_state(self._url, self._server.pid)
             self._baseline = self.client.metrics()
         except BaseException:
             self._server.__exit__(None, None, None)
@@ -130,7 +136,7 @@ class Life:
             stream=self._stream.counters(),
             metrics=self._metrics,
             host_before=self._host_before,
-            host_after=read_host_state(self._server.pid),
+            host_after=host_state(self._url, self._server.pid),
         )
 
     def _count(self, completion: Completion) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from analysis.launch import ServerConfig
+from analysis.launch import FoundEngine, ServerConfig
 from analysis.records import Cell, Engine, Machine, Pair, Problem, Regime
 from analysis.records.model import REGIMES, Positive, parse, record
 from analysis.records.places import data_dir
@@ -80,13 +80,17 @@ def load_grid(name: str, **changes: object) -> Grid:
 
 @dataclass(frozen=True)
 class LegPlan:
-    """One arm of a comparison: how its server is started, and the hashes of its files."""
+    """One arm of a comparison: how its server is started, and the hashes of its files.
+
+    `found` is the server of this leg alone, where each leg has one that somebody else runs.
+    """
 
     leg: Leg
     pair: Pair
     config: ServerConfig
     target_sha256: str = ""
     drafter_sha256: str = ""
+    found: FoundEngine | None = None
 
     def cell(self, grid: Grid, *, depth: int, regime: Regime, machine: Machine, engine: Engine) -> Cell:
         """Return the cell of this leg at one depth and regime."""

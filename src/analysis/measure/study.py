@@ -7,11 +7,12 @@ from pathlib import Path
 
 from analysis.convert.fetch import fetch
 from analysis.gates import Evidence, Finding, check_all, publishable
-from analysis.launch import ServerConfig, read_host_state, read_machine, resolve_engine
+from analysis.launch import resolve_engine
 from analysis.measure.access import ServerAccess, corpus_of
+from analysis.measure.attached import attach_to, attached_leg, machine_of
 from analysis.measure.grid import Setting, is_measured, measure_grid
-from analysis.measure.life import now
-from analysis.measure.plan import DRAFTED, RAW, Grid, LegPlan, check_context, load_grid, raw_leg
+from analysis.measure.life import host_state, now
+from analysis.measure.plan import DRAFTED, Grid, LegPlan, check_context, load_grid, raw_leg
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
 from analysis.measure.serving import Serving, serving_as_published, serving_of
 from analysis.records import Cell, Pair, Run, Sample, ServerLife
@@ -82,21 +83,10 @@ def measure_study(
     """
     served = serving_as_published(serving) if serving else serving_of(pair)
     grid = load_grid(profile, **(dict(served.size) | dict(size or {})))
-    check_context(grid, served.pair.context)
-    access = server or ServerAccess()
-    found = resolve_engine(access.url or None, api_key=access.key())
-    setting = Setting(
-        machine=read_machine(), engine=found.engine, found=found, corpus=corpus_of(corpus), api_key=access.key()
-    )
-    legs, files = ([_attached_leg(served.pair)], ()) if access.url else _legs(served)
-    both = Plan(served.pair, serving or profile, tuple(legs), grid, setting)
-    alone = replace(both, legs=both.legs[-1:])
-    if not raw and not remeasure and (found_run := _finished(both)):
-        return _study(found_run)
-    plan = both if raw else alone
-    directory = _open_run(plan, files, remeasure=remeasure)
-    _measure(directory, plan)
-    return _study(directory)
+    both, files = _planned(served, serving or profile, grid, server or ServerAccess(), corpus)
+    if not raw and not remeasure and (found := _finished(both)):
+        return _study(found)
+    return measure_plan(both if raw else replace(both, legs=both.legs[-1:]), files, remeasure=remeasure)
 
 
 @dataclass(frozen=True)
@@ -137,6 +127,38 @@ class Plan:
         ]
 
 
+def _planned(
+    served: Serving, profile: str, grid: Grid, access: ServerAccess, corpus: str
+) -> tuple[Plan, tuple[Path, ...]]:
+    """Return the plan of both legs, or of the only one that a running server can supply; and the files they serve."""
+    files: tuple[Path, ...] = ()
+    if access.url:
+        found, seen = attach_to(access)
+        legs = [attached_leg(served.pair, seen, grid)]
+    else:
+        check_context(grid, served.pair.context)
+        found = resolve_engine()
+        legs, files = legs_of(served)
+    setting = Setting(machine_of(access), found.engine, found, corpus_of(corpus), found.api_key)
+    return Plan(served.pair, profile, tuple(legs), grid, setting), files
+
+
+def measure_plan(plan: Plan, files: Sequence[Path], *, remeasure: bool = False) -> Study:
+    """Measure what a run still lacks, opening or creating it, and return the study.
+
+    Args:
+        plan: what is to be measured.
+        files: the model files that take part.
+        remeasure: set aside what was measured before.
+
+    Raises:
+        Problem: see `measure_study`.
+    """
+    directory = _open_run(plan, files, remeasure=remeasure)
+    _measure(directory, plan)
+    return _study(directory)
+
+
 def _measure(directory: RunDir, plan: Plan) -> None:
     known = tuple(dict.fromkeys((*directory.run.cells, *plan.cells())))
     if known != directory.run.cells:
@@ -145,11 +167,15 @@ def _measure(directory: RunDir, plan: Plan) -> None:
     taken = measure_grid(directory, plan.legs, plan.grid, plan.setting)
     if taken or not directory.run.ended:
         with directory.writing() as writer:
-            writer.update(ended=now(), host_after=read_host_state(None))
+            writer.update(ended=now(), host_after=host_state(plan.setting.found.url))
 
 
-def _legs(served: Serving) -> tuple[list[LegPlan], tuple[Path, ...]]:
-    """Return raw and drafted leg, or the only one of a pair without speculation; and the files they serve."""
+def legs_of(served: Serving) -> tuple[list[LegPlan], tuple[Path, ...]]:
+    """Return raw and drafted leg, or the only one of a pair without speculation; and the files they serve.
+
+    Raises:
+        Problem: a file cannot be fetched or is not what it should be.
+    """
     pair = served.pair
     target = fetch(pair.target)
     drafter = fetch(pair.drafter) if pair.drafter else None
@@ -163,18 +189,6 @@ def _legs(served: Serving) -> tuple[list[LegPlan], tuple[Path, ...]]:
         drafter_sha256=hashes[drafter] if drafter else "",
     )
     return [raw_leg(plan)] if pair.spec_type == "none" else [raw_leg(plan), plan], files
-
-
-def _attached_leg(pair: Pair) -> LegPlan:
-    config = ServerConfig(
-        model=None,
-        spec_type=pair.spec_type,
-        n_max=pair.n_max,
-        n_min=pair.n_min,
-        p_min=pair.p_min,
-        context=pair.context,
-    )
-    return LegPlan(leg=RAW if pair.spec_type == "none" else DRAFTED, pair=pair, config=config)
 
 
 def _finished(plan: Plan) -> RunDir | None:
@@ -208,7 +222,7 @@ def _open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:
         dirty=dirty,
         corpus=plan.setting.corpus.title,
         corpus_sha256=plan.setting.corpus.sha256,
-        host_before=read_host_state(None),
+        host_before=host_state(plan.setting.found.url),
     )
     return RunDir.create(folder, run)
 

@@ -1,0 +1,176 @@
+"""`specbook decide`: should I pass `-md`, here, for these two models?"""
+
+import json
+import re
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import typer
+from rich.table import Table
+
+from analysis.cli import app
+from analysis.cli.show import console, harmless
+from analysis.convert.pairs import load_pair
+from analysis.measure.access import ServerAccess
+from analysis.measure.decide import Outcome, decide_between, pair_of_files
+from analysis.measure.decide import decide as measure_and_decide
+from analysis.records import Pair, Problem, SpecType
+from analysis.stats import Interval
+
+_COLOURS = {"pays": "green", "loses": "red", "undecided": "yellow"}
+_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)?$")
+_UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, None: 60}
+
+
+@app.command("decide")
+def decide(
+    *,
+    target: Annotated[Path | None, typer.Option(help="The target, a GGUF file.")] = None,
+    drafter: Annotated[Path | None, typer.Option(help="The drafter, a GGUF file.")] = None,
+    pair: Annotated[str, typer.Option(help="Instead: a name from data/pairs, or a TOML file.")] = "",
+    raw_url: Annotated[str, typer.Option(help="Instead: a running server without a drafter ...")] = "",
+    drafted_url: Annotated[str, typer.Option(help="... and one with.")] = "",
+    api_key_file: Annotated[str, typer.Option(help="A file with the key of both servers.")] = "",
+    drafted_key_file: Annotated[str, typer.Option(help="A file with the drafting server's key, if another.")] = "",
+    spec_type: Annotated[str, typer.Option(help="How the drafter drafts; default: what its file is made for.")] = "",
+    n_max: Annotated[
+        int, typer.Option(min=0, help="With two addresses: the longest draft; default: what is seen.")
+    ] = 0,
+    depths: Annotated[str, typer.Option(help="Tokens in the context, such as 256,2048.")] = "",
+    regimes: Annotated[str, typer.Option(help="Of invention,continuation,recall,prose; all if none.")] = "",
+    budget: Annotated[str, typer.Option(help="How long measuring may take: 90s, 5min, 1h.")] = "5min",
+    corpus: Annotated[str, typer.Option(help="A directory with text to prompt with; else Python's own.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
+) -> None:
+    """Measure with and without the drafter and say, for each kind of text and depth: pays, loses or undecided."""
+    options: dict[str, Any] = {"seconds": seconds_of(budget), "corpus": corpus, "size": _size(depths, regimes)}
+    if raw_url or drafted_url:
+        if not (raw_url and drafted_url) or target or drafter or pair:
+            raise Problem(
+                "one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair"
+            )
+        servers = ServerAccess(raw_url, api_key_file), ServerAccess(drafted_url, drafted_key_file or api_key_file)
+        outcome = decide_between(*servers, spec_type=_kind(spec_type) or "draft-simple", n_max=n_max, **options)
+        elsewhere = urlsplit(raw_url).hostname != urlsplit(drafted_url).hostname
+    else:
+        outcome = measure_and_decide(_pair(target, drafter, pair, spec_type, options["size"]), **options)
+        elsewhere = False
+    if as_json:
+        print(json.dumps(_plain(outcome), ensure_ascii=False, indent=1))
+    else:
+        _print(outcome, two_hosts=elsewhere)
+
+
+def seconds_of(text: str) -> float:
+    """Return a time in seconds; a number without a unit is minutes.
+
+    Raises:
+        Problem: it is no time.
+    """
+    found = _TIME.match(text.strip())
+    if found is None or not float(found[1]):
+        raise Problem(f"the budget {text!r} is no time", expected="something like 90s, 5min or 1h")
+    return float(found[1]) * _UNITS[found[2]]
+
+
+def _pair(target: Path | None, drafter: Path | None, name: str, spec_type: str, size: dict[str, object]) -> Pair:
+    if name:
+        if target or drafter:
+            raise Problem("both a pair and files were named", expected="--pair, or --target and --drafter")
+        return load_pair(name)
+    if target is None or drafter is None:
+        raise Problem("nothing to decide", expected="--target and --drafter, or --pair, or --raw-url and --drafted-url")
+    depths = size.get("depths")
+    deepest = max(depths) if isinstance(depths, list) else 2048
+    return pair_of_files(target, drafter, spec_type=_kind(spec_type), context=max(4096, 2 * deepest))
+
+
+def _size(depths: str, regimes: str) -> dict[str, object]:
+    size: dict[str, object] = {}
+    if depths:
+        try:
+            size["depths"] = sorted({int(part) for part in depths.split(",")})
+        except ValueError:
+            raise Problem(f"depths {depths!r} are no numbers", expected="something like 256,2048") from None
+    if regimes:
+        size["regimes"] = [part.strip() for part in regimes.split(",")]
+    return size
+
+
+def _kind(text: str) -> SpecType | None:
+    known: tuple[SpecType, ...] = SpecType.__args__  # type: ignore[attr-defined]  # a Literal has them
+    found = next((kind for kind in known if kind == text), None)
+    if text and found is None:
+        raise Problem(f"unknown speculation type {text!r}", expected=f"one of {', '.join(known)}")
+    return found
+
+
+def _print(outcome: Outcome, *, two_hosts: bool) -> None:
+    run = outcome.study.run
+    console.print(f"{harmless(run.title)} on {harmless(run.machine.cpu)}, llama-server {harmless(run.engine.version)}")
+    table = Table("regime", "depth", "answer", "drafted / raw", "because of", "", box=None)
+    for answer in outcome.answers:
+        said = f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
+        row = (answer.regime, str(answer.depth), said, _text(answer.ratio), answer.because, harmless(answer.why))
+        table.add_row(*row)
+    console.print(table)
+    how = (
+        "valid however often one looks, because an earlier run was extended" if outcome.extended else "paired by prompt"
+    )
+    console.print(
+        f"Decode rates; 95 % intervals, {how}. *undecided* means that more prompts are needed, or that it is even."
+    )
+    _print_tried(outcome)
+    if two_hosts:
+        console.print(
+            "[yellow]The two servers are at different hosts: a difference of machines would look the same.[/]"
+        )
+    _print_advice(outcome)
+    console.print(f"Run: {harmless(run.id)}", soft_wrap=True)
+    console.print(f"In the book: specbook chapter 05_economics -p run {harmless(run.id)}", soft_wrap=True)
+    console.print("More prompts, narrower intervals: the same command again.")
+
+
+def _print_tried(outcome: Outcome) -> None:
+    if not outcome.tried:
+        console.print(f"Longest draft: {outcome.pair.n_max}. Settings of running servers were not tried out.")
+        return
+    depth = min(cell.depth for cell in outcome.study.run.cells)
+    tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
+    console.print(
+        f"Best of {len(outcome.tried)} settings tried on other prompts at depth {depth}: n_max {outcome.pair.n_max}, "
+        f"p_min {outcome.pair.p_min:g} (tokens/s: {tried})"
+    )
+
+
+def _print_advice(outcome: Outcome) -> None:
+    verdicts = {answer.verdict for answer in outcome.answers}
+    if outcome.pays:
+        console.print("[green]Pass it.[/]")
+    elif outcome.loses:
+        console.print("[red]Do not pass it.[/]")
+    elif {"pays", "loses"} <= verdicts:
+        console.print("[yellow]It depends on the text and the depth: see the table.[/]")
+    else:
+        console.print("[yellow]Nothing is decided yet.[/]")
+    if outcome.command:
+        console.print(f"$ {harmless(shlex.join(outcome.command), 4096)}", soft_wrap=True)
+
+
+def _text(interval: Interval) -> str:
+    return harmless(f"{interval.format(decimals=2)} (n = {interval.n})")
+
+
+def _plain(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "run": outcome.study.run.id,
+        "extended": outcome.extended,
+        "n_max": outcome.pair.n_max,
+        "p_min": outcome.pair.p_min,
+        "answers": [asdict(answer) for answer in outcome.answers],
+        "tried": [asdict(tried) for tried in outcome.tried],
+        "command": list(outcome.command),
+    }

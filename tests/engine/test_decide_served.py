@@ -1,0 +1,103 @@
+"""`specbook decide` against real servers: a pair of this machine, two addresses, and keys that leave no trace."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from analysis.cli import app, load
+from analysis.launch import Server, ServerConfig
+from analysis.measure.access import ServerAccess
+from analysis.measure.decide import decide, decide_between
+from analysis.measure.study import measure_study
+from analysis.publish.card import card_text
+from analysis.publish.validate import validate_run
+from analysis.records import Problem
+
+pytestmark = pytest.mark.engine
+SIZE = {"depths": [160], "regimes": ["continuation", "recall"], "n_predict": 12}
+LOOKUP = ("--spec-ngram-simple-size-n", "3")
+
+
+@pytest.fixture
+def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty place for runs, with a name that is not plain."""
+    monkeypatch.setenv("SPECBOOK_LOCAL", str(tmp_path / "für mich"))
+    return tmp_path / "für mich"
+
+
+@pytest.fixture(scope="module")
+def servers(engine, local_target):
+    """Two servers of one target, without and with a draft-free method."""
+    raw = ServerConfig(model=local_target, context=1024, flash_attn="off")
+    drafted = ServerConfig(
+        model=local_target, context=1024, flash_attn="off", spec_type="ngram-simple", n_max=8, extra_args=LOOKUP
+    )
+    with Server(engine, raw) as first, Server(engine, drafted) as second:
+        yield first, second
+
+
+def access(server: Server, folder: Path) -> ServerAccess:
+    key = folder / f"key of {server.pid}"
+    key.write_text(server._key + "\n")
+    return ServerAccess(server.url, str(key))
+
+
+def test_a_pair_of_this_machine_gets_answers_a_command_and_a_run(local):
+    outcome = decide("smollm2-ngram", seconds=6, size=SIZE)
+    assert [(answer.regime, answer.depth) for answer in outcome.answers] == [("continuation", 160), ("recall", 160)]
+    assert all(answer.verdict in ("pays", "loses", "undecided") for answer in outcome.answers)
+    assert outcome.tried
+    assert outcome.pair.n_max == outcome.tried[0].n_max == max(outcome.tried, key=lambda t: t.rate).n_max
+    assert outcome.command[0] == "llama-server"
+    legs = {sample.leg for sample in outcome.study.samples}
+    assert legs == {"raw", "drafted"}
+    assert [check for check in validate_run(str(outcome.study.directory.path)) if check.level == "bad"] == []
+    assert "## Does it pay?" in card_text(outcome.study)
+    chosen_on = {s.prompt_sha256 for run in local.glob("runs/*decide-try*") for s in _samples(run)}
+    assert not chosen_on & {sample.prompt_sha256 for sample in outcome.study.samples}
+
+
+def test_two_addresses_get_answers_and_their_keys_leave_no_trace(servers, local, tmp_path, capfd):
+    outcome = decide_between(
+        access(servers[0], tmp_path), access(servers[1], tmp_path), spec_type="ngram-simple", seconds=4, size=SIZE
+    )
+    assert len(outcome.answers) == 2
+    assert outcome.study.run.cells[0].context == 1024
+    written = b"".join(file.read_bytes() for file in local.rglob("*") if file.is_file())
+    said = "".join(capfd.readouterr())
+    for server in servers:
+        assert server._key.encode() not in written
+        assert server._key not in said + card_text(outcome.study) + repr(outcome)
+        assert server.url.encode() not in written
+
+
+def test_addresses_in_the_wrong_order_are_said(servers, local, tmp_path):
+    with pytest.raises(Problem, match="drafts nothing|says that it drafts|drafted nothing"):
+        decide_between(access(servers[1], tmp_path), access(servers[0], tmp_path), spec_type="ngram-simple", size=SIZE)
+    assert not (local / "runs").exists()
+
+
+def test_a_notebooks_server_url_says_what_could_not_be_checked(servers, local, tmp_path):
+    size = SIZE | {"prompts": 1, "regimes": ["recall"]}
+    study = measure_study("smollm2-ngram", profile="smoke", size=size, server=access(servers[1], tmp_path))
+    assert {sample.leg for sample in study.samples} == {"drafted"}
+    unchecked = {found.gate for found in study.findings if found.level == "unchecked"}
+    assert "counters-agree" in unchecked or study.lives[0].metrics is not None
+    with pytest.raises(Problem, match="says that it drafts"):
+        measure_study("smollm2-raw", profile="smoke", size=size, server=access(servers[1], tmp_path))
+
+
+def test_the_command_prints_the_answers(local):
+    load("decide")
+    words = ["decide", "--pair", "smollm2-ngram", "--depths", "160", "--regimes", "recall", "--budget", "3s"]
+    result = CliRunner().invoke(app, words, env={"COLUMNS": "200"}, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "Best of" in result.output
+    assert "specbook chapter 05_economics -p run smollm2-ngram" in result.output
+
+
+def _samples(run: Path):
+    from analysis.records.store import RunDir
+
+    return RunDir.open(run).samples()

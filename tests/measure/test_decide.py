@@ -1,0 +1,132 @@
+"""`specbook decide` without a server: how time is shared, what is tried, how answers come about, what is refused."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from analysis.cli.decide import seconds_of
+from analysis.convert.pairs import load_pair
+from analysis.launch import ServerConfig
+from analysis.launch.config import user_argv
+from analysis.measure.access import ServerAccess
+from analysis.measure.candidates import Shares, lengths_to_try, with_setting
+from analysis.measure.decide import answers_of, decide, decide_between, pair_of_files
+from analysis.measure.plan import DRAFTED, LegPlan
+from analysis.records import Problem
+from factories import make_cell
+
+
+def raw_cell(**changes):
+    return make_cell(spec_type="none", n_max=0, **changes)
+
+
+def task(depth, number, order=0):
+    return SimpleNamespace(cell=make_cell(depth=depth), prompt_number=number, order=order)
+
+
+def test_each_depth_gets_its_part_of_the_time_and_a_block_is_finished():
+    now = [0.0]
+    shares = Shares([256, 512], 100.0, clock=lambda: now[0])
+    assert shares(task(256, 0))
+    now[0] = 49.0
+    assert shares(task(256, 5))
+    now[0] = 51.0
+    assert shares(task(256, 5, order=1)), "the other leg of a prompt that began"
+    assert not shares(task(256, 6))
+    assert not shares(task(256, 6, order=1))
+    assert shares(task(512, 1)), "what is left belongs to the next depth"
+    now[0] = 101.0
+    assert not shares(task(512, 2))
+
+
+def test_every_cell_gets_its_first_prompt_whatever_the_time():
+    shares = Shares([256, 512], 0.0, clock=lambda: 9.0)
+    assert shares(task(256, 0))
+    assert not shares(task(256, 1))
+    assert shares(task(512, 0))
+
+
+@pytest.mark.parametrize(
+    ("pair", "expected"),
+    [("smollm2-dspark", [5, 2, 4, 1]), ("smollm2-ngram", [8, 4, 7, 9, 16]), ("smollm2-raw", [0])],
+)
+def test_lengths_begin_with_the_pairs_own_and_keep_within_the_method(pair, expected):
+    assert lengths_to_try(load_pair(pair)) == expected
+
+
+def test_another_setting_is_another_pair():
+    pair = load_pair("smollm2-dspark")
+    leg = LegPlan(leg=DRAFTED, pair=pair, config=ServerConfig(model=None, spec_type=pair.spec_type, n_max=5))
+    changed = with_setting(leg, 2, 0.6)
+    assert changed.pair.name == "smollm2-dspark-n2-p0.6"
+    assert (changed.config.n_max, changed.config.p_min) == (2, 0.6)
+    assert with_setting(leg, 5, 0.0) is leg
+
+
+@pytest.mark.parametrize(("speed", "verdict"), [(3.0, "pays"), (0.5, "loses")])
+def test_an_answer_rests_on_the_ratio_of_its_prompts(study, speed, verdict):
+    # eight tokens in three steps of 20 ms over seven steps of 10 ms: 7 / 60 against 7 / 70 at speed 1
+    (answer,) = answers_of(study("run", cells=[raw_cell(), make_cell()], speed=speed), extended=False, prompts=6)
+    assert answer.verdict == verdict
+    assert answer.ratio.estimate == pytest.approx(speed * 70 / 60, rel=0.06)
+    assert answer.ratio.n == 6
+    assert answer.because == "acceptance"
+    assert "a step yields" in answer.why
+
+
+def test_a_step_that_costs_more_than_it_can_ever_yield_is_the_reason(study):
+    (answer,) = answers_of(study("run", cells=[raw_cell(), make_cell()], speed=0.1), extended=False, prompts=6)
+    assert (answer.verdict, answer.because) == ("loses", "step cost")
+    assert "can yield 5 at most" in answer.why
+
+
+def test_two_prompts_decide_nothing(study):
+    found = study("run", cells=[raw_cell(), make_cell()], speed=3.0, prompts=2)
+    assert [answer.verdict for answer in answers_of(found, extended=False, prompts=6)] == ["undecided"]
+
+
+def test_after_a_second_look_the_interval_is_the_one_that_lasts(study):
+    found = study("run", cells=[raw_cell(), make_cell()], speed=3.0)
+    first, again = (answers_of(found, extended=extended, prompts=6)[0] for extended in (False, True))
+    assert again.ratio == first.lasting
+    assert first.lasting.low < first.ratio.low < first.ratio.high < first.lasting.high
+
+
+def test_a_pair_that_drafts_nothing_has_no_question():
+    with pytest.raises(Problem, match="drafts nothing"):
+        decide("smollm2-raw")
+
+
+def test_one_server_cannot_supply_both_legs():
+    with pytest.raises(Problem, match="one server cannot supply both legs"):
+        decide_between(ServerAccess("http://127.0.0.1:1/"), ServerAccess("http://127.0.0.1:1"))
+
+
+def test_files_that_do_not_fit_are_refused_from_their_headers(local_target, dsv4_drafter, tmp_path):
+    link = tmp_path / "Entwürfe für alle" / "drafter.gguf"
+    link.parent.mkdir()
+    link.symlink_to(dsv4_drafter)
+    with pytest.raises(Problem, match="vocabulary|target"):
+        pair_of_files(local_target, link)
+
+
+def test_the_command_to_type_has_no_key_and_no_address(tmp_path):
+    config = ServerConfig(
+        model=tmp_path / "t.gguf", drafter=tmp_path / "d.gguf", spec_type="draft-dspark", n_max=2, p_min=0.6
+    )
+    words = user_argv(config)
+    assert words[:3] == ["llama-server", "--model", str(tmp_path / "t.gguf")]
+    assert words[words.index("--spec-draft-n-max") + 1] == "2"
+    assert words[words.index("--spec-draft-p-min") + 1] == "0.6"
+    assert not {"--api-key-file", "--host", "--port", "--metrics"} & set(words)
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5min", 300), ("1.5 h", 5400), ("2", 120)])
+def test_a_time_has_a_unit(text, seconds):
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5min", "0s"])
+def test_what_is_no_time_is_said(text):
+    with pytest.raises(Problem, match="is no time"):
+        seconds_of(text)
