@@ -1,9 +1,7 @@
 """What the measured chapters share: the run they show, and the box that says where its numbers come from."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -12,8 +10,10 @@ from analysis.gates import Finding
 from analysis.measure.access import ServerAccess
 from analysis.measure.plan import Grid, load_grid
 from analysis.measure.study import Study, measure_study, open_study
+from analysis.publish.commands import measure_again, measure_rows
 from analysis.publish.formats import format_interval
 from analysis.publish.tables import Markdown, escape_text
+from analysis.records import Run
 from analysis.stats.intervals import FEW_CLUSTERS
 
 SIZES = tuple(field.name for field in fields(Grid))
@@ -54,7 +54,7 @@ def provenance(study: Study, chapter: str) -> Markdown:
     dirty = ", with uncommitted changes" if run.dirty else ""
     rows = [
         ("run", f"`{run.id}`, {len(study.samples)} samples, {kept} of them in the numbers above"),
-        ("machine", f"{run.machine.cpu}, {run.machine.cores} cores, {run.machine.memory / 2**30:.0f} GiB"),
+        ("machine", _machine(run)),
         ("engine", f"llama-server {run.engine.version}, commit {run.engine.commit or 'unknown'}, {run.engine.backend}"),
         ("text", f"{run.corpus} (SHA-256 {run.corpus_sha256[:16]})"),
         (
@@ -62,13 +62,30 @@ def provenance(study: Study, chapter: str) -> Markdown:
             f"{run.created} to {run.ended or 'not finished'}, at commit {run.commit[:12] or 'unknown'}{dirty}",
         ),
     ]
+    rows.append(("not checked", _unchecked(study)))
     lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
-    command = f"papermill notebooks/{chapter}.ipynb out.ipynb {_parameters(study)}".rstrip()
     body = "\n".join(lines)
+    rows_again = "\n".join(f"$ {command}" for command in measure_rows(run, chapter))
+    one_row = f"~~~{{dropdown}} Reproduce one row\n```console\n{rows_again}\n```\n~~~\n" if rows_again else ""
     return Markdown(
         f"````{{admonition}} Where these numbers come from\n:class: provenance\n{body}\n"
-        f"To measure them again:\n```console\n$ {command}\n```\n````"
+        f"To measure them again:\n```console\n$ {measure_again(run, chapter)}\n```\n"
+        f"{one_row}````"
     )
+
+
+def _machine(run: Run) -> str:
+    if not run.machine.memory:
+        return run.machine.cpu
+    return f"{run.machine.cpu}, {run.machine.cores} cores, {run.machine.memory / 2**30:.0f} GiB"
+
+
+def _unchecked(study: Study) -> str:
+    """Return what nobody could check in this run; a server that somebody else started tells little of itself."""
+    gates = ", ".join(dict.fromkeys(found.gate for found in study.findings if found.level == "unchecked"))
+    if study.run.engine.source != "url":
+        return gates or "every gate had its evidence"
+    return f"{gates or 'no gate'}; its files, cache types, flash attention, threads and batches: it does not tell them"
 
 
 def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
@@ -91,13 +108,4 @@ def refusals(study: Study, level: str) -> list[Finding]:
 
 def _with_code(value: str) -> str:
     first, rest = value.split(",", 1)
-    return f"{first},{escape_text(rest)}"
-
-
-def _parameters(study: Study) -> str:
-    cells = study.run.cells
-    pair = cells[0].pair if cells else Path(study.run.id).name
-    parts = ["-p", "pair", pair]
-    if study.run.profile and study.run.profile != "quick":
-        parts += ["-p", "profile", study.run.profile]
-    return shlex.join(parts)
+    return f"{first}, {escape_text(rest)}"
