@@ -71,6 +71,17 @@ def test_more_accepted_than_emitted_is_refused(text) -> None:
     assert levels(text(lines))["emitted-adds-up"] == "refuse"
 
 
+def many(text, rates: list[int]):
+    line = "slot print_timing: id 0 | task {n} | draft acceptance = {rate:.5f} ( {a} accepted / 100 generated)\n"
+    return levels(text("".join(line.format(n=n, a=a, rate=a / 100) for n, a in enumerate(rates))))
+
+
+def test_acceptance_that_falls_over_the_requests_of_a_server_is_warned_about(text) -> None:
+    assert many(text, [70, 72, 71, 60, 55, 58, 40, 41, 39])["acceptance-steady"] == "warn"
+    assert many(text, [70, 40, 55, 60, 42, 66, 68, 43, 57])["acceptance-steady"] == "pass"
+    assert many(text, [70, 72, 30, 31])["acceptance-steady"] == "unchecked"
+
+
 def test_sums_over_two_servers_in_one_file_are_called_meaningless(excerpt) -> None:
     (said,) = mixed(excerpt("2026-two-servers-mixed.log"))
     assert said == "2026-two-servers-mixed.log: the clock of 1 goes back 2 times without a restart"

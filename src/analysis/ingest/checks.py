@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+from scipy.stats import ttest_ind
+
 from analysis.gates import Finding, Level
 from analysis.gates.base import Gate, finding
 from analysis.gates.checklist import GATES, LATE_GATES
+from analysis.gates.drift import ACCEPTANCE_TOLERANCE, ENOUGH, LEVEL
 from analysis.gates.engine import ENOUGH_DRAFTS
 from analysis.ingest.gather import Ingested, Totals
 from analysis.ingest.model import Reading, Setup
@@ -31,10 +35,10 @@ MISSING = {
     "intervals-present": "intervals over prompts need to know the prompts; those given here are over requests",
     "partial-acceptance-seen": "neither steps nor a curve with its steps",
     "counters-sound": "the build is printed only at the server's start, which is not in the file",
-    "counters-agree": "there is only one count of the same events in the file",
+    "counters-agree": "there is only one count of the same events, or nobody says that two are of the same server",
     "drafts-within-limit": "n_max is not known, or no step is shown",
     "enough-prompts": "no request is reported by itself",
-    "acceptance-steady": "too few requests of one server",
+    "acceptance-steady": f"fewer than {3 * ENOUGH} requests with drafts of one server",
 }
 """Why a gate cannot be judged, where nothing better is known."""
 
@@ -67,6 +71,7 @@ def _judge(gate: Gate, ingested: Ingested, totals: Totals) -> list[Finding]:
         "partial-acceptance-seen": lambda: _partial(totals),
         "enough-prompts": lambda: _enough(totals),
         "emitted-adds-up": lambda: _emitted(held),
+        "acceptance-steady": lambda: _steady(totals, held),
     }.get(gate.name)
     place = f"{totals.source} {totals.server}".strip()
     return [finding(gate, level, "server", place, saw) for level, saw in (judge() if judge else ())]
@@ -172,6 +177,24 @@ def _emitted(held: Sequence[Reading]) -> Said:
             ("refuse", f"{saw}{(off[0].accepted or 0) + (off[0].steps.low or 0)} less one draft ({len(off)} requests)")
         ]
     return ()
+
+
+def _steady(totals: Totals, held: Sequence[Reading]) -> Said:
+    """Compare the first and the last third of the requests; their kinds of text are not known, so this only warns."""
+    used = [r for r in held if r.fit and r.drafted and r.scope == "request"]
+    if not totals.scope.startswith("request") or len(used) < 3 * ENOUGH:
+        return ()
+    if len(used) < totals.drafting and not totals.scope.removeprefix("request"):
+        return [("unchecked", "the last requests are not held")]
+    shares = [(r.accepted or 0) / (r.drafted or 1) for r in used]
+    first, last = shares[: len(shares) // 3], shares[-(len(shares) // 3) :]
+    size = float(np.mean(last) - np.mean(first))
+    low = high = size
+    if np.ptp(first) or np.ptp(last):
+        low, high = ttest_ind(last, first, equal_var=False).confidence_interval(LEVEL)
+    said = f"acceptance changed by {size:+.2f} [{low:+.2f}, {high:+.2f}] from the first third to the last"
+    sure = (low > 0 or high < 0) and abs(size) > ACCEPTANCE_TOLERANCE
+    return [("warn" if sure else "pass", said)]
 
 
 def _judge_running(gate: Gate, reading: Reading) -> list[Finding]:
