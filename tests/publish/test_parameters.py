@@ -2,13 +2,13 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
+from click.testing import CliRunner
+from papermill.cli import papermill
 
 from analysis.publish.notebooks import find_notebook, notebook_names
 from analysis.publish.parameters import Parameter, declared, values_for
@@ -35,8 +35,7 @@ def test_every_parameter_of_every_chapter_has_a_type_and_a_comment_and_is_used(n
 
 @pytest.mark.parametrize("name", notebook_names())
 def test_papermill_prints_the_manual_of_every_chapter(name: str) -> None:
-    command = [sys.executable, "-m", "papermill", "--help-notebook", str(find_notebook(name))]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    shown = CliRunner().invoke(papermill, ["--help-notebook", str(find_notebook(name))]).output
     for parameter in declared(find_notebook(name)).values():
         definition = f"  {parameter.name}: {parameter.type} (default {parameter.default})"
         assert re.search(rf"^{re.escape(definition)}\s+{re.escape(parameter.help)}$", shown, re.MULTILINE)
