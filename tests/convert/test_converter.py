@@ -17,6 +17,7 @@ from analysis.convert.gguf import read_gguf
 from analysis.convert.safetensors import INDEX
 from analysis.convert.verify import verify_conversion
 from analysis.records import Problem
+from analysis.records.places import repo_dir
 
 WRITES = """
 import json, pathlib, shutil, sys
@@ -122,6 +123,32 @@ def test_an_interrupt_ends_the_converter_and_leaves_nothing(plan, pretend, tmp_p
         convert(plan, tmp_path / "out" / "d.gguf", pretend("import time; time.sleep(60)"), progress=False)
     assert started[0].poll() is not None
     assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_what_a_killed_conversion_left_goes_at_the_next_start(plan, pretend, dsv4_drafter, tmp_path):
+    """A process that is killed by signal 9 tidies nothing; its half file is as large as a model."""
+    out = tmp_path / "out"
+    out.mkdir()
+    stop = f"""
+        import sys, time; sys.path.insert(0, {str(repo_dir() / "src")!r})
+        from pathlib import Path
+        from analysis.convert.converter import _working_folder
+        from analysis.convert.files import whole_file
+        with whole_file(Path({str(out)!r}) / "d.gguf") as half, _working_folder(Path({str(out)!r})) as work:
+            half.write_bytes(b"half")
+            (work / "scratch").write_bytes(b"more")
+            print("written", flush=True)
+            time.sleep(60)
+    """
+    killed = subprocess.Popen([sys.executable, "-c", textwrap.dedent(stop)], stdout=subprocess.PIPE)
+    assert killed.stdout.readline() == b"written\n"
+    killed.kill()
+    killed.wait()
+    killed.stdout.close()
+    (out / f".d.gguf.{os.getppid()}.partial").write_bytes(b"of a process that lives")
+    assert len(list(out.iterdir())) == 3
+    convert(plan, out / "d.gguf", pretend(WRITES, report=str(tmp_path / "r"), source=str(dsv4_drafter)), progress=False)
+    assert sorted(file.name for file in out.iterdir()) == [f".d.gguf.{os.getppid()}.partial", "d.gguf"]
 
 
 def test_a_disk_that_is_too_small_is_seen_before(plan, pretend, tmp_path, monkeypatch):

@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from analysis.convert import converter_run
 from analysis.convert.checkpoint import BESIDE, Plan, is_single
-from analysis.convert.files import file_sha256, whole_file
+from analysis.convert.files import file_sha256, remove_leftovers, whole_file
 from analysis.convert.gguf import GGUFFile, read_gguf
 from analysis.convert.safetensors import INDEX
 from analysis.records import Problem
@@ -181,8 +181,12 @@ def _pip(python: Path, arguments: list[str], what: str) -> None:
 
 @contextmanager
 def _working_folder(beside: Path) -> Iterator[Path]:
-    """Give a folder on the target's disk; it is gone afterwards, also after an interrupt."""
-    with tempfile.TemporaryDirectory(prefix=".convert-", dir=beside) as folder:
+    """Give a folder on the target's disk; it is gone afterwards, also after an interrupt.
+
+    What a killed conversion left there goes first: it is as large as the result.
+    """
+    remove_leftovers(beside, r"\.convert-(\d+)-.*")
+    with tempfile.TemporaryDirectory(prefix=f".convert-{os.getpid()}-", dir=beside) as folder:
         yield Path(folder)
 
 

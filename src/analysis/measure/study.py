@@ -207,24 +207,30 @@ def _open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:
         folder.rename(folder.with_name(f"{folder.name}.{now().replace(':', '')}"))
     if (folder / "run.json").exists():
         return RunDir.open(folder)
+    title = f"{plan.pair.title}, {plan.grid.title}"
+    run = describe_run(plan.run_id, title, plan.setting, files, profile=plan.profile)
+    return RunDir.create(folder, run)
+
+
+def describe_run(run_id: str, title: str, setting: Setting, files: Sequence[Path], *, profile: str = "") -> Run:
+    """Return a new run's provenance as of now: machine, engine, files, packages, commit, text."""
     head, dirty = commit()
-    run = Run(
-        id=plan.run_id,
-        title=f"{plan.pair.title}, {plan.grid.title}",
+    return Run(
+        id=run_id,
+        title=title,
         created=now(),
-        profile=plan.profile,
-        machine=plan.setting.machine,
-        engine=plan.setting.engine,
+        profile=profile,
+        machine=setting.machine,
+        engine=setting.engine,
         files=file_hashes(files),
         packages=package_versions(),
         argv=command_line(),
         commit=head,
         dirty=dirty,
-        corpus=plan.setting.corpus.title,
-        corpus_sha256=plan.setting.corpus.sha256,
-        host_before=host_state(plan.setting.found.url),
+        corpus=setting.corpus.title,
+        corpus_sha256=setting.corpus.sha256,
+        host_before=host_state(setting.found.url),
     )
-    return RunDir.create(folder, run)
 
 
 def raw_beside_drafted(run: Run) -> list[tuple[str, str]]:

@@ -12,15 +12,16 @@ from analysis.records.base import Count, Fill, Name, Positive, Regime, Share, Sp
 
 @record
 class Source:
-    """Where a model file comes from: a member of a wheel, a file of a hub repository, the checkout, or a path.
+    """Where a model file comes from: a wheel, a hub repository, the checkout, a path, or a recipe of the book's own.
 
-    `package` is `distribution==version` for wheels; `repo` and `revision` are a hub repository. An empty
+    `package` is `distribution==version` for wheels; `repo` and `revision` are a hub repository. A `fixture` is made on
+    this machine: `package` is its kind (`dsv4`), `revision` its settings (`seed=1 agree=0.8`). An empty
     `sha256` means that nobody published one; it is then recorded when the file is first read. An empty `file` or
     `repo` of the hub means that the publication does not name it. `stated_size` is a size as it was published,
     rounded and with its unit, where the exact `size` in bytes is not known.
     """
 
-    kind: Literal["wheel", "hub", "repo", "path"]
+    kind: Literal["wheel", "hub", "repo", "path", "fixture"]
     file: str
     package: str = ""
     repo: str = ""

@@ -3,7 +3,9 @@
 from analysis.publish.chapters.acceptance import acceptance
 from analysis.publish.chapters.depth import depth_regime
 from analysis.publish.chapters.economics import economics
+from analysis.publish.chapters.exactness import exactness
+from analysis.publish.chapters.failures import failures
 from analysis.publish.chapters.files import files
 from analysis.publish.chapters.launching import launch
 
-__all__ = ["acceptance", "depth_regime", "economics", "files", "launch"]
+__all__ = ["acceptance", "depth_regime", "economics", "exactness", "failures", "files", "launch"]

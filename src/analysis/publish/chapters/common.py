@@ -47,8 +47,11 @@ def study_of(parameters: Mapping[str, object], *, raw: bool) -> Study:
     )
 
 
-def provenance(study: Study, chapter: str) -> Markdown:
-    """Return the box that lets a reader follow a page's numbers back and make them again."""
+def provenance(study: Study, chapter: str, parameters: str | None = None) -> Markdown:
+    """Return the box that lets a reader follow a page's numbers back and make them again.
+
+    `parameters` are those of the command that measures anew; by default the run's pair and profile.
+    """
     run = study.run
     kept = len(study.publishable)
     dirty = ", with uncommitted changes" if run.dirty else ""
@@ -64,12 +67,14 @@ def provenance(study: Study, chapter: str) -> Markdown:
     ]
     rows.append(("not checked", _unchecked(study)))
     lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
+    own = f"papermill notebooks/{chapter}.ipynb out.ipynb {parameters}"
+    again = measure_again(run, chapter) if parameters is None else own
     body = "\n".join(lines)
     rows_again = "\n".join(f"$ {command}" for command in measure_rows(run, chapter))
     one_row = f"~~~{{dropdown}} Reproduce one row\n```console\n{rows_again}\n```\n~~~\n" if rows_again else ""
     return Markdown(
         f"````{{admonition}} Where these numbers come from\n:class: provenance\n{body}\n"
-        f"To measure them again:\n```console\n$ {measure_again(run, chapter)}\n```\n"
+        f"To measure them again:\n```console\n$ {again}\n```\n"
         f"{one_row}````"
     )
 

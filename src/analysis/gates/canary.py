@@ -1,0 +1,73 @@
+"""Does a drafter behave as one of this target at all? Faults that nothing refuses show in the first two positions."""
+
+from collections.abc import Iterator, Sequence
+
+from analysis.gates.base import Evidence, Finding, Subject, finding
+from analysis.records import Cell, Sample
+from analysis.stats import Acceptance, acceptance
+
+LOWEST_FIRST = 0.25
+"""Survival of the first position below which a drafter is taken for another target's, or for untrained."""
+
+ENOUGH_STEPS = 50
+"""Verification steps after which "never" needs no interval over prompts: with few of them that would stay wide."""
+
+LOWEST_HOLD = 0.8
+"""Conditional acceptance at position 2 over that at position 1, below which depth in the draft is lost.
+
+Of the shipped drafter (`data/drafters/README.md`, five kinds of text) it is 0.97 to 1.05.
+"""
+
+
+class FirstPositionAlive:
+    """A trained drafter's first token is often right; one that is nearly always wrong belongs to something else."""
+
+    name = "first-position-alive"
+    why = "A drafter of another target, an untrained one, or one that is run as another type drafts and is never right."
+    symptom = "A DSpark file run as DFlash accepts 0.3 % where 51 % was measured before; nothing is refused."
+    expected = f"survival of the first position not surely below {LOWEST_FIRST:g}"
+    looks_at: Subject = "cell"
+
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        """Warn of cells whose drafter is nearly always wrong."""
+        for cell, found in _drafters(evidence):
+            rate, first = found.survival[0], found.survival[0].interval
+            if rate.successes == 0 and rate.trials >= ENOUGH_STEPS:
+                yield finding(self, "warn", "cell", cell.id, f"not one of {rate.trials} first tokens was accepted")
+            elif first.high is not None and first.high < LOWEST_FIRST:
+                saw = f"{first.estimate:.3f} [{first.low:.3f}, {first.high:.3f}] over {first.n} {first.unit}"
+                yield finding(self, "warn", "cell", cell.id, saw)
+
+
+class SecondPositionHolds:
+    """Where the first token is right, the second is nearly as often right; else the drafter has lost its positions."""
+
+    name = "second-position-holds"
+    why = "Rotated by the wrong pairs, or one position off, a drafter keeps its first token and loses the deeper ones."
+    symptom = "A rotary layout taken from the target: mean accepted length 1.03 where it had been 7.78."
+    expected = f"conditional acceptance at position 2 not surely below {LOWEST_HOLD:g} of that at position 1"
+    looks_at: Subject = "cell"
+
+    def check(self, evidence: Evidence) -> Iterator[Finding]:
+        """Warn of cells whose second position collapses."""
+        for cell, found in _drafters(evidence):
+            if len(found.conditional) < 2:
+                continue
+            first, second = (rate.interval for rate in found.conditional[:2])
+            if second.high is not None and second.high < LOWEST_HOLD * first.estimate:
+                saw = f"{second.estimate:.2f} [{second.low:.2f}, {second.high:.2f}] after {first.estimate:.2f}"
+                yield finding(self, "warn", "cell", cell.id, saw)
+
+
+def _drafters(evidence: Evidence) -> Iterator[tuple[Cell, Acceptance]]:
+    """Yield the cells in which a drafter drafted; a lookup in the text has no positions of its own."""
+    for cell, samples in evidence.by_cell.items():
+        if cell.spec_type.startswith("draft-") and any(sum(sample.drafted) for sample in samples):
+            yield cell, _acceptance(cell, samples)
+
+
+def _acceptance(cell: Cell, samples: Sequence[Sample]) -> Acceptance:
+    drafted = [count for sample in samples for count in sample.drafted]
+    accepted = [count for sample in samples for count in sample.accepted]
+    who = [sample.prompt_id for sample in samples for _ in sample.drafted]
+    return acceptance(drafted, accepted, who, n_max=max(cell.n_max, *drafted))
