@@ -77,7 +77,7 @@ def test_one_line_of_any_length_takes_constant_memory(word: bytes) -> None:
         tracemalloc.stop()
         return most
 
-    assert peak(12 << 20) < peak(4 << 20) + (4 << 20)
+    assert peak(5 << 20) < peak(2 << 20) + (2 << 20)
 
 
 def test_a_report_behind_a_long_line_is_still_found(text) -> None:
