@@ -25,16 +25,17 @@ from analysis.publish.chart import VEGA_LITE
 log = logging.getLogger(__name__)
 
 HERE = Path(__file__).parent
-BUNDLE, CHARTS = "charts/vega-bundle.js", "charts/charts.js"
+BUNDLE, CHARTS, CALCULATOR = "charts/vega-bundle.js", "charts/charts.js", "charts/calculator.js"
 NETWORK = ("http:", "https:", "//")
 FETCHED = re.compile(r"<(?:script|img|iframe|link|source|video|audio)\b[^>]*?\b(?:src|href)=[\"'](?:https?:)?//[^\"']*")
 
 
 def provide_scripts(app: Sphinx, config: Config) -> None:
-    """Make the scripts of charts part of the static files."""
+    """Make the scripts of charts and calculator part of the static files."""
     made = Path(app.outdir).parent / ".scripts"
     write_bundle(made / BUNDLE)
-    write_if_changed(made / CHARTS, (HERE / "charts.js").read_text(encoding="utf-8"))
+    for script in (CHARTS, CALCULATOR):
+        write_if_changed(made / script, (HERE / Path(script).name).read_text(encoding="utf-8"))
     # Here and not in _config.yml, where Jupyter Book would put each of them on every page.
     config.html_static_path += [str(made)]
 
@@ -57,10 +58,11 @@ def write_if_changed(path: Path, text: str) -> None:
 
 
 def add_chart_scripts(app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
-    """Load the chart scripts on a page that has a chart."""
-    if '<figure class="chart"' in (context.get("body") or ""):
-        for name in (BUNDLE, CHARTS):
-            app.add_js_file(name, loading_method="defer")
+    """Load the chart scripts on a page that has a chart, and the calculator's on a page that has one."""
+    body = context.get("body") or ""
+    needed = [BUNDLE, CHARTS] * ('<figure class="chart"' in body) + [CALCULATOR] * ('<div class="calculator"' in body)
+    for name in needed:
+        app.add_js_file(name, loading_method="defer")
 
 
 def drop_idle_files(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:

@@ -12,6 +12,8 @@ from conftest import BOOK, Site, Visit
 pytestmark = pytest.mark.browser
 
 PAGES = toc_pages(BOOK)
+# Chapters whose numbers are not measured are the same in the book of made-up numbers: visited once, as committed.
+OF_CARDS = [page for page in PAGES if page.startswith("chapters/1")]
 WITH_CHARTS = ["chapters/03_acceptance", "chapters/04_depth_regime", "chapters/05_economics"]
 PHONE = 390
 LIGHTEST_PAGE, HEAVIEST_PAGE = 50_000, 1_000_000
@@ -69,7 +71,7 @@ def check_width(page: Page, width: int) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") == width
 
 
-@pytest.mark.parametrize("name", [*PAGES, "search", "genindex"])
+@pytest.mark.parametrize("name", [*(page for page in PAGES if page not in OF_CARDS), "search", "genindex"])
 def test_a_page_is_quiet_whole_and_fetches_nothing(site: Site, visit: Start, name: str) -> None:
     check_page(visit(site.address), site, name)
 

@@ -55,7 +55,7 @@ def test_checks_are_listed(specbook, monkeypatch):
 def test_the_command_waits_for_no_library_that_it_does_not_use():
     script = (
         "import sys; from analysis.cli import load; load('audit');"
-        "print([m for m in ('numpy', 'pandas', 'scipy', 'statsmodels', 'gguf') if m in sys.modules])"
+        "print([m for m in ('numpy', 'pandas', 'pydantic', 'scipy', 'statsmodels', 'gguf') if m in sys.modules])"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment)

@@ -8,7 +8,16 @@ from hypothesis import strategies as st
 
 from analysis.evidence import frames, published
 from analysis.evidence.interval import Interval
-from analysis.evidence.step_model import compare, distinct_experts, models, speed_ratio, step_bytes, step_ms, verdict
+from analysis.evidence.step_model import (
+    compare,
+    distinct_experts,
+    missed_by,
+    models,
+    speed_ratio,
+    step_bytes,
+    step_ms,
+    verdict,
+)
 from analysis.records import Problem
 
 
@@ -102,3 +111,13 @@ def test_sizes_that_are_no_numbers_are_refused(copied):
     path.write_text(path.read_text(encoding="utf-8").replace(",43,", ",many,"), encoding="utf-8")
     with pytest.raises(Problem, match=r"models\.csv:2: layers 'many' is not a number"):
         models(copied)
+
+
+def test_what_the_model_missed_by():
+    found = compare(published.rows())
+    factor = missed_by(found)
+    # the worst: card B at n_max 6, 264.29 ms / 71.28 ms = 3.708 raw steps against 2.306 of a block of five
+    assert float(factor.high) == pytest.approx(3.708 / 2.306, abs=0.01)
+    assert factor.low <= factor.centre <= factor.high
+    with pytest.raises(ValueError, match="no published cell"):
+        missed_by([])

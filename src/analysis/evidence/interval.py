@@ -126,6 +126,12 @@ def largest(values: list[Interval]) -> Interval:
     return _bound_by_bound(max, values)
 
 
+def hull(values: list[Interval]) -> Interval:
+    """Return the interval that holds several; its centre is the mean of theirs."""
+    centre = Fraction(sum(v.centre for v in values), len(values))
+    return Interval(min(v.low for v in values), centre, max(v.high for v in values))
+
+
 def corners(function: Callable[..., Fraction], *arguments: Interval) -> Interval:
     """Return the exact range of a function that rises or falls throughout in each of its arguments.
 

@@ -10,7 +10,7 @@ The model knows nothing of kernels: a backend that changes its matrix routine at
 processor or runs layers one by one is slower than it says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -105,8 +105,8 @@ def step_ms(moved: Interval, bandwidth: float, fixed_ms: float = 0.0) -> Interva
     return moved / Fraction(bandwidth) / 10**6 + Fraction(fixed_ms)
 
 
-def speed_ratio(target: Model, drafter: Model, n: int, length: Interval, machine: Mapping[str, float]) -> Interval:
-    """Return drafted over raw decode rate on a machine, for a mean accepted length.
+def raw_steps(target: Model, drafter: Model, n: int, machine: Mapping[str, float]) -> Interval:
+    """Return the drafted step in raw steps on a machine.
 
     `machine` has `bandwidth` in GB/s, and may have `fixed_ms` (each evaluation of the target), `draft_ms` (each of the
     drafter) and `depth` in tokens.
@@ -118,7 +118,27 @@ def speed_ratio(target: Model, drafter: Model, n: int, length: Interval, machine
     drafted_step = step_ms(
         step_bytes(target, drafter, n, block, depth), machine["bandwidth"], fixed + machine.get("draft_ms", 0.0)
     )
-    return length * raw / drafted_step
+    return drafted_step / raw
+
+
+def speed_ratio(target: Model, drafter: Model, n: int, length: Interval, machine: Mapping[str, float]) -> Interval:
+    """Return drafted over raw decode rate on a machine (see `raw_steps`), for a mean accepted length."""
+    return length / raw_steps(target, drafter, n, machine)
+
+
+def missed_by(found: Iterable[Predicted]) -> Interval:
+    """Return measured over predicted drafted steps, from the smallest to the largest of the published cells.
+
+    Predicted is the step of rows that are routed independently. The centre is the median.
+
+    Raises:
+        ValueError: there is no cell.
+    """
+    factors = sorted((p.measured / p.raw_steps.high for p in found), key=lambda factor: factor.centre)
+    if not factors:
+        raise ValueError("no published cell to hold the model against")
+    centre = factors[len(factors) // 2].centre
+    return Interval(min(f.low for f in factors), centre, max(f.high for f in factors))
 
 
 def verdict(ratio: Interval) -> str:

@@ -1,24 +1,33 @@
-"""The records that cross rooms, their units, where they lie on disk, and how they are read and written."""
+"""The records that cross rooms, their units, where they lie on disk, and how they are read and written.
+
+The models are imported when one of them is first asked for: they bring pydantic, for which a command that only needs
+to say what is wrong would wait half a second.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from analysis.records.errors import Problem
-from analysis.records.model import (
-    Cell,
-    Counters,
-    Engine,
-    FileHash,
-    HostState,
-    Label,
-    Machine,
-    Pair,
-    Profile,
-    Regime,
-    Run,
-    Sample,
-    ServerLife,
-    Source,
-    SpecType,
-    Step,
-)
+
+if TYPE_CHECKING:
+    from analysis.records.model import (
+        Cell,
+        Counters,
+        Engine,
+        FileHash,
+        HostState,
+        Label,
+        Machine,
+        Pair,
+        Profile,
+        Regime,
+        Run,
+        Sample,
+        ServerLife,
+        Source,
+        SpecType,
+        Step,
+    )
 
 __all__ = [
     "Cell",
@@ -39,3 +48,10 @@ __all__ = [
     "SpecType",
     "Step",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Return one of the models by name."""
+    if name in __all__:
+        return getattr(import_module("analysis.records.model"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -156,8 +156,21 @@ def conditional(cell: Drafted) -> Interval:
     """
     if cell.length is None or cell.n is None:
         raise ValueError(f"{cell.row.id} has no accepted length")
-    added = cell.length - 1
-    return Interval(*(_solve(bound, cell.n) for bound in (added.low, added.centre, added.high)))
+    return conditional_of(cell.length, cell.n)
+
+
+def conditional_of(length: Interval, n: int) -> Interval:
+    """Return the constant conditional acceptance that gives a mean accepted length with drafts of n tokens."""
+    added = length - 1
+    return Interval(*(_solve(bound, n) for bound in (added.low, added.centre, added.high)))
+
+
+def carried_length(length: Interval, n: int, to: int) -> Interval:
+    """Return the mean accepted length with drafts of another number of tokens, if one conditional acceptance holds."""
+    if n == to:
+        return length
+    c = conditional_of(length, n)
+    return Interval(*(sum((bound**k for k in range(1, to + 1)), Fraction(1)) for bound in (c.low, c.centre, c.high)))
 
 
 def _solve(added: Fraction, n: int) -> Fraction:
