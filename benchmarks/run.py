@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 QUICK = ("stream", "bootstrap", "pipeline")
-SLOW = ("clean_clone", "fuzz_headers")
+SLOW = ("clean_clone", "duel", "fuzz_headers")
 
 
 def run(name: str) -> None:

@@ -10,9 +10,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from analysis.gates.control import noise_floor
 from analysis.launch import ServerDied
 from analysis.measure import life as lives
-from analysis.measure.plan import DRAFTED, RAW
+from analysis.measure.estimate import ratio_frame
+from analysis.measure.plan import CONTROL, DRAFTED, RAW
 from analysis.measure.study import Study, measure_study, open_study
 from analysis.records import Problem
 
@@ -183,6 +185,20 @@ def test_another_length_is_another_run_and_another_depth_is_not(local: Path):
     assert deeper.run.id == first.run.id != longer.run.id
     keys = [(cell.spec_type, cell.depth, cell.regime) for cell in deeper.run.cells]
     assert len(keys) == len(set(keys)) == 4
+
+
+def test_a_control_measures_the_raw_cells_again_on_a_server_of_its_own(local: Path):
+    size = SIZE | {"depths": [160], "regimes": ["recall"], "prompts": 3, "n_predict": 8, "control": True}
+    study = measure(size=size)
+    legs = {leg: [s for s in study.samples if s.leg == leg] for leg in (RAW, DRAFTED, CONTROL)}
+    assert {len(samples) for samples in legs.values()} == {3}
+    assert {s.cell for s in legs[RAW]} == {s.cell for s in legs[CONTROL]} != {s.cell for s in legs[DRAFTED]}
+    assert len({s.server for s in study.samples}) == 3
+    floor = noise_floor(study.samples)
+    assert floor.n == 3
+    assert [s.tokens for s in legs[RAW]] == [s.tokens for s in legs[CONTROL]], "nothing acts but noise"
+    assert ratio_frame(study)["pairs"].tolist() == [len([s for s in study.publishable if s.leg == DRAFTED])]
+    assert len(measure(size=size).samples) == 9, "nothing is measured twice"
 
 
 def test_a_depth_beyond_the_context_is_said_before_a_server_starts(local: Path):

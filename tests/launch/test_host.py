@@ -79,3 +79,21 @@ def test_the_hottest_sensor_of_the_processor_counts(monkeypatch):
     sensors = {"k10temp": [Reading(current=61.25), Reading(current=55.0)], "nvme": [Reading(current=80.0)]}
     monkeypatch.setattr("psutil.sensors_temperatures", lambda: sensors, raising=False)
     assert host.temperature_c() == 61.2
+
+
+def test_evicted_gpu_memory_is_added_over_clients_and_not_over_their_handles(tmp_path):
+    folder = tmp_path / "7" / "fdinfo"
+    folder.mkdir(parents=True)
+    for handle, client, evicted in ((3, 11, 2048), (4, 11, 2048), (5, 12, 1)):
+        (folder / str(handle)).write_text(
+            f"pos:\t0\ndrm-driver:\tamdgpu\ndrm-client-id:\t{client}\namd-evicted-vram:\t{evicted} KiB\n"
+        )
+    (folder / "6").write_text("pos:\t0\nflags:\t02\n")
+    assert host.gpu_evicted(7, tmp_path) == 2049 * 1024
+
+
+def test_without_such_a_driver_evictions_are_not_known(tmp_path):
+    (tmp_path / "7" / "fdinfo").mkdir(parents=True)
+    (tmp_path / "7" / "fdinfo" / "0").write_text("pos:\t0\nflags:\t02\n")
+    assert host.gpu_evicted(7, tmp_path) is None
+    assert host.gpu_evicted(8, tmp_path) is None

@@ -3,6 +3,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from analysis.records import Problem, Sample
+from analysis.records import Block, Leg, Problem, Sample
 from analysis.records.model import SCHEMA, parse, plain
 from analysis.records.store import RunDir, find_run
-from factories import make_life, make_run, make_sample
+from factories import make_host, make_life, make_run, make_sample
 
 
 @pytest.fixture
@@ -158,3 +159,17 @@ json_values = st.recursive(
 def test_any_other_json_is_one_clear_problem(data):
     with pytest.raises(Problem, match="not a valid Sample|schema"):
         parse(Sample, data, where="samples.jsonl:1")
+
+
+def test_blocks_of_a_duel_are_a_journal_of_their_own(run: RunDir):
+    leg = {"server": "a-0", "samples": (0,), "host_before": make_host(), "host_after": make_host()}
+    block = Block(number=0, order="baab", legs=tuple(Leg(contestant=side, **leg) for side in "baab"))
+    assert run.blocks() == []
+    with run.writing() as writer:
+        writer.append_block(block)
+    with run.blocks_file.open("ab") as journal:
+        journal.write(b'{"number": 1, "ord')
+    assert run.blocks() == [block]
+    with run.writing() as writer:
+        writer.append_block(replace(block, number=1))
+    assert [found.number for found in run.blocks()] == [0, 1]

@@ -22,14 +22,16 @@ def gates(
 ) -> None:
     """Show what is refused or warned about in a run, and on what evidence. Exits with 1 if anything is refused."""
     directory = find_run(run)
-    evidence = Evidence(run=directory.run, samples=directory.samples(), lives=directory.lives())
+    evidence = Evidence(
+        run=directory.run, samples=directory.samples(), lives=directory.lives(), blocks=directory.blocks()
+    )
     findings = check_all(evidence)
     shown = [found for found in findings if everything or found.level != "pass"]
     if shown:
         console.print(_table(evidence, shown))
     levels = Counter(found.level for found in findings)
     counts = ", ".join(f"{levels[level]} {level}" for level in _COLOURS)
-    fit = len(publishable(evidence.samples, findings))
+    fit = len(publishable(evidence.samples, findings, evidence.blocks))
     console.print(f"{harmless(evidence.run.id)}: {counts}; {fit} of {len(evidence.samples)} samples fit to publish")
     if levels["refuse"]:
         raise typer.Exit(1)

@@ -5,15 +5,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, Protocol
 
-from analysis.records import Cell, Run, Sample, ServerLife
+from analysis.records import Block, Cell, Run, Sample, ServerLife
 
 Level = Literal["refuse", "warn", "unchecked", "pass"]
-Subject = Literal["run", "cell", "sample", "server", "contrast"]
+Subject = Literal["run", "cell", "sample", "server", "contrast", "leg"]
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a finding is about. The id of a sample is its index; of a contrast, its two cells joined by ` | `."""
+    """What a finding is about.
+
+    The id of a sample is its index; of a contrast, its two cells joined by ` | `; of a leg, its block and its place in
+    it, as in `3.1`.
+    """
 
     kind: Subject
     id: str
@@ -43,13 +47,14 @@ class Finding:
 class Evidence:
     """The records of one run, indexed as gates need them.
 
-    `contrasts` are pairs of cell ids that a page sets against each other.
+    `contrasts` are pairs of cell ids that a page sets against each other; `blocks` are a duel's.
     """
 
     run: Run
     samples: Sequence[Sample]
     lives: Sequence[ServerLife] = ()
     contrasts: Sequence[tuple[str, str]] = ()
+    blocks: Sequence[Block] = ()
 
     @cached_property
     def cells(self) -> dict[str, Cell]:

@@ -11,6 +11,7 @@ SPECULATION = frozenset({"pair", "spec_type", "n_max", "n_min", "p_min", "drafte
 BUNDLES: Mapping[str, frozenset[str]] = {
     "drafter": frozenset({"pair", "drafter_sha256"}),
     "target": frozenset({"pair", "target_sha256"}),
+    "kv": frozenset({"pair", "kv_k", "kv_v"}),
 }
 
 
@@ -19,7 +20,7 @@ class Contrast:
     """Two cells that differ in one factor.
 
     `factor` is the name of a field of `Cell`, or of a decision that sets several: `speculation` (raw against
-    drafted), `drafter` (another drafter file), `target` (another target file).
+    drafted), `drafter` (another drafter file), `target` (another target file), `kv` (types of cached keys and values).
     """
 
     factor: str
@@ -72,8 +73,9 @@ def _factor(first: Cell, second: Cell) -> tuple[str | None, str]:
     for name, bundle in BUNDLES.items():
         if differing <= bundle and differing - {"pair"}:
             return name, ""
-    if len(differing) == 1 and differing != {"pair"}:
-        return differing.pop(), ""
-    if not differing - {"pair"}:
+    beside_name = differing - {"pair"}
+    if len(beside_name) == 1:
+        return beside_name.pop(), ""
+    if not beside_name:
         return None, "nothing but a name" if differing else "nothing"
     return None, ", ".join(name for name in first.factors_that_differ(second))

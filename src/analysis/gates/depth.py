@@ -5,6 +5,9 @@ from collections.abc import Iterator
 from analysis.gates.base import Evidence, Finding, Subject, finding
 from analysis.records import Cell, Sample
 
+EVALUATED = ("cold", "uncached")
+"""Fills that evaluate all of the context for each sample."""
+
 
 class DepthReal:
     """Depth is what the server had in its cache, not what was asked for."""
@@ -26,8 +29,8 @@ class DepthReal:
 def _complaint(sample: Sample, cell: Cell) -> str:
     if sample.depth != cell.depth:
         return f"{sample.cache_n} reused + {sample.prompt_n} evaluated = {sample.depth} tokens at depth {cell.depth}"
-    if cell.fill == "cold" and sample.cache_n > 0:
-        return f"{sample.cache_n} tokens reused in a cold cell"
-    if cell.fill != "cold" and cell.depth > cell.local_tokens and sample.cache_n == 0:
+    if cell.fill in EVALUATED and sample.cache_n > 0:
+        return f"{sample.cache_n} tokens reused in a cell filled {cell.fill}"
+    if cell.fill not in EVALUATED and cell.depth > cell.local_tokens and sample.cache_n == 0:
         return f"nothing reused of {cell.depth} tokens in a {cell.fill} cell"
     return ""

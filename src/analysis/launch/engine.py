@@ -67,6 +67,15 @@ def resolve_engine(server_url: str | None = None, api_key: str = "") -> FoundEng
     return _binary(bundled, "bundled", str(bundled))
 
 
+def engine_at(path: Path) -> FoundEngine:
+    """Return the llama-server at a path, as `LLAMA_SERVER` would name it.
+
+    Raises:
+        Problem: it is no llama-server, or cannot be run.
+    """
+    return _binary(path, "path", str(path))
+
+
 def read_key(path: Path) -> str:
     """Return the key that a file holds.
 

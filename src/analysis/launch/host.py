@@ -17,6 +17,8 @@ from analysis.records.places import cache_dir
 MACHINE_VARIABLE = "SPECBOOK_MACHINE"
 _NOISE = re.compile(r"\((?:r|tm)\)|\s*@.*|\b(?:cpu|processor|\d+-core|with radeon.*|w/ radeon.*)\b|[^a-z0-9]+", re.I)
 
+_FDINFO = re.compile(r"^(drm-client-id|amd-evicted-vram):\s*(\d+)", re.MULTILINE)
+
 
 def read_machine(devices: Sequence[str] = ()) -> Machine:
     """Return the hardware of this machine.
@@ -51,7 +53,7 @@ def read_host_state(pid: int | None = None) -> HostState:
     """Return what this machine is doing now.
 
     Args:
-        pid: a server whose major page faults (its own and those of its children) are to be counted.
+        pid: a server whose major page faults (its own and those of its children) and evicted GPU memory are counted.
     """
     swap = psutil.swap_memory()
     return HostState(
@@ -62,6 +64,7 @@ def read_host_state(pid: int | None = None) -> HostState:
         swap_in=swap.sin,
         swap_out=swap.sout,
         major_faults=None if pid is None else major_faults(pid),
+        gpu_evicted=None if pid is None else gpu_evicted(pid),
         frequency_mhz=frequency_mhz(),
         governor=governor(),
         temperature_c=temperature_c(),
@@ -98,6 +101,20 @@ def major_faults(pid: int) -> int | None:
         return None
     counts = [count for member in family if (count := _major_faults_of(member)) is not None]
     return sum(counts) if counts else None
+
+
+def gpu_evicted(pid: int, proc: Path = Path("/proc")) -> int | None:
+    """Return the bytes of a process's GPU memory that were moved out of the device; None where no driver says.
+
+    The amdgpu driver tells it in `/proc/PID/fdinfo` (`amd-evicted-vram`); several handles of one client repeat it.
+    """
+    clients: dict[str, int] = {}
+    for file in (proc / str(pid) / "fdinfo").glob("*"):
+        with contextlib.suppress(OSError):
+            found = dict(_FDINFO.findall(file.read_text(encoding="ascii", errors="replace")))
+            if "amd-evicted-vram" in found:
+                clients[found.get("drm-client-id", file.name)] = 1024 * int(found["amd-evicted-vram"])
+    return sum(clients.values()) if clients else None
 
 
 def frequency_mhz() -> float | None:

@@ -18,9 +18,10 @@ from analysis.measure.attached import attach_to, attached_leg, machine_of
 from analysis.measure.candidates import Shares, Tried, try_settings, with_setting
 from analysis.measure.estimate import by_cell, rate_of, steps_of
 from analysis.measure.grid import Setting
+from analysis.measure.legs import legs_of
 from analysis.measure.plan import DRAFTED, RAW, check_context, load_grid, raw_leg
 from analysis.measure.serving import Serving, serving_of
-from analysis.measure.study import Plan, Study, legs_of, measure_plan
+from analysis.measure.study import Plan, Study, measure_plan
 from analysis.records import Cell, Pair, Problem, Sample, Source, SpecType
 from analysis.records.places import local_dir
 from analysis.stats import BreakEven, Interval, RawLeg, Rule, Steps, Verdict, break_even, speed_ratio, verdict

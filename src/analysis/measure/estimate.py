@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.measure.plan import DRAFTED, RAW
+from analysis.measure.plan import CONTROL, DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.records import Cell, Sample
 from analysis.stats import (
@@ -232,7 +232,8 @@ def by_cell(study: Study, leg: str) -> Iterable[tuple[Cell, list[Sample], str]]:
     """Yield each cell of a leg with its publishable samples and the reason, if any, why it is refused as a whole."""
     by_cell: dict[str, list[Sample]] = {}
     for sample in study.publishable:
-        by_cell.setdefault(sample.cell, []).append(sample)
+        if sample.leg != CONTROL:
+            by_cell.setdefault(sample.cell, []).append(sample)
     refusals = (found for found in study.findings if found.level == "refuse" and found.where.kind == "cell")
     reasons = {found.where.id: f"{found.gate}: {found.saw}" for found in refusals}
     for cell in cells_of(study, leg):

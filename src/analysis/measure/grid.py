@@ -9,7 +9,7 @@ from itertools import count
 from tqdm import tqdm
 
 from analysis.launch.engine import FoundEngine
-from analysis.measure.life import Life
+from analysis.measure.life import SLOT_FILLS, Life
 from analysis.measure.plan import Grid, LegPlan, balanced_order
 from analysis.measure.prompts import Corpus, Prompt, build_prompts
 from analysis.records import Cell, Engine, Machine
@@ -65,10 +65,10 @@ def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
     return planned
 
 
-def is_measured(run: RunDir, cells: Iterable[Cell], prompts: int) -> bool:
-    """Return whether a run holds samples of that many prompts for each of some cells."""
-    measured = Counter(cell for cell, _ in {(sample.cell, sample.prompt_id) for sample in run.samples()})
-    return all(measured[cell.id] >= prompts for cell in cells)
+def is_measured(run: RunDir, places: Iterable[tuple[str, Cell]], prompts: int) -> bool:
+    """Return whether a run holds samples of that many prompts for each of some legs and cells."""
+    measured = Counter((leg, cell) for leg, cell, _ in _done(run))
+    return all(measured[leg, cell.id] >= prompts for leg, cell in places)
 
 
 def measure_grid(run: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> int:
@@ -79,14 +79,18 @@ def measure_grid(run: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Sett
     """
     with run.writing() as writer:
         planned = tasks(legs, grid, setting)
-        if is_measured(run, [task.cell for task in planned], grid.prompts):
+        if is_measured(run, [(task.leg.leg, task.cell) for task in planned], grid.prompts):
             return 0
-        done = {(sample.cell, sample.prompt_id) for sample in run.samples()}
-        return _measure(writer, planned, done, grid, setting)
+        return _measure(writer, planned, _done(run), grid, setting)
+
+
+def _done(run: RunDir) -> set[tuple[str, str, str]]:
+    """Return leg, cell and prompt of every sample; a control measures the raw leg's cells."""
+    return {(sample.leg, sample.cell, sample.prompt_id) for sample in run.samples()}
 
 
 def _measure(
-    writer: RunWriter, planned: Sequence[Task], done: set[tuple[str, str]], grid: Grid, setting: Setting
+    writer: RunWriter, planned: Sequence[Task], done: set[tuple[str, str, str]], grid: Grid, setting: Setting
 ) -> int:
     taken = 0
     with ExitStack() as stack:
@@ -95,12 +99,12 @@ def _measure(
         primed: dict[str, int] = {}
         for task in tqdm(planned, desc=f"{planned[0].leg.pair.name} {grid.title}", unit="sample"):
             prompt = prompts[task.cell.regime][task.prompt_number]
-            if not setting.allowed(task) or (task.cell.id, prompt.id) in done:
+            if not setting.allowed(task) or (task.leg.leg, task.cell.id, prompt.id) in done:
                 continue
             life = lives[task.leg.leg]
             if primed.get(task.leg.leg) != task.cell.depth:
                 if filler := prompt.filler(task.cell.depth):
-                    life.prime(filler)
+                    life.prime(filler, task.cell.fill)
                 primed[task.leg.leg] = task.cell.depth
             writer.append(life.take(task.cell, prompt, order=task.order, seed=grid.seed))
             taken += 1
@@ -110,11 +114,19 @@ def _measure(
 
 def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting: Setting) -> dict[str, Life]:
     """Start one server a leg. All stay alive; while one decodes, the others idle."""
-    begun = _lives_begun(writer)
+    begun = lives_begun(writer)
     legs = {task.leg.leg: task.leg for task in planned}
+    slots = any(task.cell.fill in SLOT_FILLS for task in planned)
     return {
         name: stack.enter_context(
-            Life(leg.found or setting.found, leg, writer, name=f"{name}-{begun + number}", api_key=_key(leg, setting))
+            Life(
+                leg.found or setting.found,
+                leg,
+                writer,
+                name=f"{name}-{begun + number}",
+                api_key=_key(leg, setting),
+                slots=slots,
+            )
         )
         for number, (name, leg) in enumerate(legs.items())
     }
@@ -124,7 +136,7 @@ def _key(leg: LegPlan, setting: Setting) -> str:
     return leg.found.api_key if leg.found else setting.api_key
 
 
-def _lives_begun(writer: RunWriter) -> int:
+def lives_begun(writer: RunWriter) -> int:
     """Return how many lives a run has seen; one that was killed left samples but no record."""
     directory = writer.directory
     names = {life.id for life in directory.lives()} | {sample.server for sample in directory.samples()}

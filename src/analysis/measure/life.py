@@ -2,7 +2,10 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Self
 
@@ -14,8 +17,15 @@ from analysis.launch.engine import FoundEngine
 from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
 from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
+from analysis.records.model import Fill
 from analysis.records.places import redact
 from analysis.records.store import RunWriter
+
+SAVED = "filler.bin"
+"""The file of a saved slot, in the folder that the server was given for such files."""
+
+SLOT_FILLS = ("cold", "restored")
+"""Fills that need a server whose slot may be saved, restored and erased."""
 
 
 def now() -> str:
@@ -35,14 +45,28 @@ def request_seed(cell: Cell, prompt_id: str, seed: int) -> int:
 
 
 class Life:
-    """A context manager around one leg's server; leaving it writes the life's record, also after an error."""
+    """A context manager around one leg's server; leaving it writes the life's record, also after an error.
 
-    def __init__(self, found: FoundEngine, leg: LegPlan, writer: RunWriter, *, name: str, api_key: str = "") -> None:
+    With `slots`, the server may save, restore and erase its slot; the folder for that is gone after it.
+    """
+
+    def __init__(
+        self,
+        found: FoundEngine,
+        leg: LegPlan,
+        writer: RunWriter,
+        *,
+        name: str,
+        api_key: str = "",
+        slots: bool = False,
+    ) -> None:
         self.leg = leg
         self.name = name
         self._writer = writer
         self._url = found.url
-        self._server: AnyServer = attach(found.url, api_key=api_key) if found.url else Server(found, leg.config)
+        self._folder = TemporaryDirectory(prefix="specbook-slots-") if slots else None
+        config = replace(leg.config, slot_save_path=Path(self._folder.name)) if self._folder else leg.config
+        self._server: AnyServer = attach(found.url, api_key=api_key) if found.url else Server(found, config)
         self._stream = StreamCounters()
         self._metrics: Counters | None = None
         self._warmups = 0
@@ -69,6 +93,8 @@ class Life:
             self._writer.append_life(self.record())
         finally:
             self._server.__exit__(kind, error, trace)
+            if self._folder:
+                self._folder.cleanup()
         if error is None:
             check_counters(self._stream.counters(), self._metrics, self.name)
 
@@ -77,10 +103,15 @@ class Life:
         """Return the connection to the server."""
         return self._server.client
 
-    def prime(self, filler: Sequence[int]) -> None:
-        """Evaluate the text that the next samples share; the result is discarded as a warm-up."""
+    def prime(self, filler: Sequence[int], fill: Fill = "reused") -> None:
+        """Evaluate the text that the next samples share; the result is discarded as a warm-up.
+
+        Where samples are to be filled from a restored slot, the slot is saved.
+        """
         self.ask(filler, n_predict=2)
         self._warmups += 1
+        if fill == "restored" and self._folder:
+            self.client.slot(0, "save", SAVED)
 
     def ask(self, tokens: Sequence[int], *, n_predict: int) -> Completion:
         """Make a request that is no sample; it counts among the server's own."""
@@ -95,6 +126,10 @@ class Life:
             Problem: the server died or answered nonsense, or the stream contradicts itself.
         """
         tokens = prompt.tokens(cell.depth)
+        if self._folder and cell.fill in SLOT_FILLS:
+            self.client.slot(0, "erase")
+            if cell.fill == "restored":
+                self.client.slot(0, "restore", SAVED)
         started = now()
         request = request_seed(cell, prompt.id, seed)
         completion = self.client.complete(
@@ -102,7 +137,7 @@ class Life:
             n_predict=cell.n_predict,
             temperature=cell.temperature,
             seed=request,
-            cache_prompt=cell.fill != "cold",
+            cache_prompt=cell.fill in ("reused", "restored") or (cell.fill == "cold" and self._folder is not None),
         )
         self._count(completion)
         return Sample(
@@ -125,6 +160,10 @@ class Life:
             ),
             **completion.measured(),
         )
+
+    def host(self) -> HostState:
+        """Return what the host is doing now, with this server's page faults and evictions."""
+        return host_state(self._url, self._server.pid)
 
     def record(self) -> ServerLife:
         """Return what there is to say of this life so far."""

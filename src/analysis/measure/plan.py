@@ -4,18 +4,19 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from analysis.launch import FoundEngine, ServerConfig
 from analysis.records import Cell, Engine, Machine, Pair, Problem, Regime
-from analysis.records.model import REGIMES, Positive, parse, record
+from analysis.records.model import REGIMES, Fill, Positive, parse, record
 from analysis.records.places import data_dir
 
 Leg = str
 RAW: Leg = "raw"
 DRAFTED: Leg = "drafted"
+CONTROL: Leg = "control"
 
 
 @record
@@ -23,7 +24,8 @@ class Grid:
     """The size of a measurement: which depths (tokens), regimes and how many prompts a cell.
 
     `local_tokens` is the length of the text that is the same at every depth and ends with the stub; depth is
-    added in front of it. `n_predict` is the number of tokens to generate a sample.
+    added in front of it. `n_predict` is the number of tokens to generate a sample. `control` adds a second raw server:
+    between it and the first no factor can act, so that their ratio shows what noise alone does.
     """
 
     title: str
@@ -34,7 +36,8 @@ class Grid:
     local_tokens: Positive = 512
     temperature: Annotated[float, Field(ge=0)] = 0.0
     seed: int = 0
-    fill: Literal["cold", "reused"] = "reused"
+    fill: Fill = "reused"
+    control: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a grid that no prompt can satisfy."""
@@ -135,6 +138,11 @@ def raw_leg(drafted: LegPlan) -> LegPlan:
     """Return the leg that answers "and without it?": the same target, no drafter loaded."""
     config = replace(drafted.config, drafter=None, spec_type="none", n_max=0, n_min=0, p_min=0.0)
     return replace(drafted, leg=RAW, config=config, drafter_sha256="")
+
+
+def control_leg(raw: LegPlan) -> LegPlan:
+    """Return the negative control of a raw leg: another server, served alike, measuring the same cells."""
+    return replace(raw, leg=CONTROL)
 
 
 def check_context(grid: Grid, context: int, parallel: int = 1) -> None:

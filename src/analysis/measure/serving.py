@@ -1,7 +1,7 @@
 """How a pair's server is started: by the pair's own settings, or as a published row was served."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,15 @@ _CONFIG_FIELDS = ("kv_k", "kv_v", "flash_attn", "gpu_layers", "drafter_gpu_layer
 
 @dataclass(frozen=True)
 class Serving:
-    """A pair as it is to be served, the fields of the grid that a published row fixes, and the row's profile."""
+    """A pair as it is to be served, the fields of the grid that a published row fixes, and the row's profile.
+
+    `changes` replace fields of `ServerConfig` that neither pair nor profile sets, or that they set otherwise.
+    """
 
     pair: Pair
     size: Mapping[str, Any]
     profile: Profile | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     def config(self, target: Path, drafter: Path | None) -> ServerConfig:
         """Return how the server of the pair's drafted leg is started."""
@@ -28,7 +32,7 @@ class Serving:
         settings: dict[str, Any] = {"flash_attn": pair.flash_attn}
         if self.profile:
             settings = {name: getattr(self.profile, name) for name in _CONFIG_FIELDS}
-        return ServerConfig(
+        config = ServerConfig(
             model=target,
             drafter=drafter,
             spec_type=pair.spec_type,
@@ -40,6 +44,7 @@ class Serving:
             extra_args=pair.extra_args + (self.profile.extra_args if self.profile else ()),
             **settings,
         )
+        return replace(config, **self.changes)
 
 
 def serving_of(pair: str) -> Serving:

@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from analysis.convert.fetch import fetch
 from analysis.gates import Evidence, Finding, check_all, publishable
 from analysis.launch import resolve_engine
 from analysis.measure.access import ServerAccess, corpus_of
 from analysis.measure.attached import attach_to, attached_leg, machine_of
 from analysis.measure.grid import Setting, is_measured, measure_grid
+from analysis.measure.legs import legs_of
 from analysis.measure.life import host_state, now
-from analysis.measure.plan import DRAFTED, Grid, LegPlan, check_context, load_grid, raw_leg
+from analysis.measure.plan import RAW, Grid, LegPlan, check_context, control_leg, load_grid
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
 from analysis.measure.serving import Serving, serving_as_published, serving_of
 from analysis.records import Cell, Pair, Run, Sample, ServerLife
@@ -42,7 +42,7 @@ class Study:
     @property
     def publishable(self) -> tuple[Sample, ...]:
         """Return the samples that no gate refuses."""
-        return tuple(publishable(self.samples, self.findings))
+        return tuple(publishable(self.samples, self.findings, self.directory.blocks()))
 
 
 def open_study(name: str) -> Study:
@@ -51,7 +51,7 @@ def open_study(name: str) -> Study:
     Raises:
         Problem: there is no such run, it is damaged or too new.
     """
-    return _study(find_run(name))
+    return study_in(find_run(name))
 
 
 def measure_study(
@@ -83,10 +83,12 @@ def measure_study(
     """
     served = serving_as_published(serving) if serving else serving_of(pair)
     grid = load_grid(profile, **(dict(served.size) | dict(size or {})))
-    both, files = _planned(served, serving or profile, grid, server or ServerAccess(), corpus)
-    if not raw and not remeasure and (found := _finished(both)):
-        return _study(found)
-    return measure_plan(both if raw else replace(both, legs=both.legs[-1:]), files, remeasure=remeasure)
+    plan, files = _planned(served, serving or profile, grid, server or ServerAccess(), corpus)
+    if not raw and not remeasure and (found := _finished(plan)):
+        return study_in(found)
+    if raw and grid.control and plan.legs[0].leg == RAW and not plan.setting.found.url:
+        plan = replace(plan, legs=(*plan.legs, control_leg(plan.legs[0])))
+    return measure_plan(plan if raw else replace(plan, legs=plan.legs[-1:]), files, remeasure=remeasure)
 
 
 @dataclass(frozen=True)
@@ -120,10 +122,16 @@ class Plan:
         return f"{self.pair.name}-{self.profile}-{digest}"
 
     def cells(self) -> list[Cell]:
-        """Return every cell of every leg."""
+        """Return every cell; legs that are served alike share theirs."""
+        return list(dict.fromkeys(cell for _, cell in self.places()))
+
+    def places(self) -> list[tuple[str, Cell]]:
+        """Return every leg's name with each of its cells."""
         setting = self.setting
         return [
-            cell for leg in self.legs for cell in leg.cells(self.grid, machine=setting.machine, engine=setting.engine)
+            (leg.leg, cell)
+            for leg in self.legs
+            for cell in leg.cells(self.grid, machine=setting.machine, engine=setting.engine)
         ]
 
 
@@ -154,9 +162,9 @@ def measure_plan(plan: Plan, files: Sequence[Path], *, remeasure: bool = False) 
     Raises:
         Problem: see `measure_study`.
     """
-    directory = _open_run(plan, files, remeasure=remeasure)
+    directory = open_run(plan, files, remeasure=remeasure)
     _measure(directory, plan)
-    return _study(directory)
+    return study_in(directory)
 
 
 def _measure(directory: RunDir, plan: Plan) -> None:
@@ -170,46 +178,43 @@ def _measure(directory: RunDir, plan: Plan) -> None:
             writer.update(ended=now(), host_after=host_state(plan.setting.found.url))
 
 
-def legs_of(served: Serving) -> tuple[list[LegPlan], tuple[Path, ...]]:
-    """Return raw and drafted leg, or the only one of a pair without speculation; and the files they serve.
-
-    Raises:
-        Problem: a file cannot be fetched or is not what it should be.
-    """
-    pair = served.pair
-    target = fetch(pair.target)
-    drafter = fetch(pair.drafter) if pair.drafter else None
-    files = tuple(path for path in (target, drafter) if path)
-    hashes = {file: record.sha256 for file, record in zip(files, file_hashes(files), strict=True)}
-    plan = LegPlan(
-        leg=DRAFTED,
-        pair=pair,
-        config=served.config(target, drafter),
-        target_sha256=hashes[target],
-        drafter_sha256=hashes[drafter] if drafter else "",
-    )
-    return [raw_leg(plan)] if pair.spec_type == "none" else [raw_leg(plan), plan], files
-
-
 def _finished(plan: Plan) -> RunDir | None:
     """Return the local run that holds every sample of a plan, if there is one."""
     folder = local_dir() / "runs" / plan.run_id
     if not (folder / "run.json").exists():
         return None
     directory = RunDir.open(folder)
-    return directory if is_measured(directory, plan.cells(), plan.grid.prompts) else None
+    return directory if is_measured(directory, plan.places(), plan.grid.prompts) else None
 
 
-def _open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:
+def open_run(plan: Plan, files: Sequence[Path], *, remeasure: bool) -> RunDir:
     """Open the run that holds this pair, profile, machine, engine and text, or create it."""
-    folder = local_dir() / "runs" / plan.run_id
+    title = f"{plan.pair.title}, {plan.grid.title}"
+    return run_named(plan.run_id, title, plan.setting, files, profile=plan.profile, remeasure=remeasure)
+
+
+def run_named(
+    run_id: str, title: str, setting: Setting, files: Sequence[Path], *, profile: str = "", remeasure: bool = False
+) -> RunDir:
+    """Open the run of this name on this machine, or create it with its provenance.
+
+    Args:
+        run_id: the name; it must say all that tells runs apart.
+        title: for readers.
+        setting: machine, engine and text.
+        files: the model files that take part.
+        profile: the grid's name.
+        remeasure: set aside a run that is there.
+
+    Raises:
+        Problem: the run that is there is damaged or too new.
+    """
+    folder = local_dir() / "runs" / run_id
     if remeasure and folder.exists():
         folder.rename(folder.with_name(f"{folder.name}.{now().replace(':', '')}"))
     if (folder / "run.json").exists():
         return RunDir.open(folder)
-    title = f"{plan.pair.title}, {plan.grid.title}"
-    run = describe_run(plan.run_id, title, plan.setting, files, profile=plan.profile)
-    return RunDir.create(folder, run)
+    return RunDir.create(folder, describe_run(run_id, title, setting, files, profile=profile))
 
 
 def describe_run(run_id: str, title: str, setting: Setting, files: Sequence[Path], *, profile: str = "") -> Run:
@@ -240,7 +245,15 @@ def raw_beside_drafted(run: Run) -> list[tuple[str, str]]:
     return [(raw[cell.depth, cell.regime].id, cell.id) for cell in drafted if (cell.depth, cell.regime) in raw]
 
 
-def _study(directory: RunDir) -> Study:
+def study_in(directory: RunDir) -> Study:
+    """Return the run of a directory with the gates' findings."""
     samples, lives = tuple(directory.samples()), tuple(directory.lives())
-    findings = tuple(check_all(Evidence(directory.run, samples, lives, contrasts=raw_beside_drafted(directory.run))))
+    evidence = Evidence(
+        run=directory.run,
+        samples=samples,
+        lives=lives,
+        contrasts=raw_beside_drafted(directory.run),
+        blocks=directory.blocks(),
+    )
+    findings = tuple(check_all(evidence))
     return Study(directory=directory, samples=samples, lives=lives, findings=findings)

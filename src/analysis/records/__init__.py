@@ -7,6 +7,7 @@ to say what is wrong would wait half a second.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from analysis.records.blocks import Block, Leg
 from analysis.records.errors import Problem
 
 if TYPE_CHECKING:
@@ -30,12 +31,14 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "Block",
     "Cell",
     "Counters",
     "Engine",
     "FileHash",
     "HostState",
     "Label",
+    "Leg",
     "Machine",
     "Pair",
     "Problem",

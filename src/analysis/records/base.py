@@ -9,7 +9,8 @@ from analysis.records.errors import Problem
 
 # History of the run directory's format.
 # 1: run.json, samples.jsonl (with compact steps), servers.jsonl, steps.parquet.
-SCHEMA = 1
+# 2: blocks.jsonl of duels, evictions of GPU memory in the host's state, contexts filled without the prompt cache.
+SCHEMA = 2
 
 SpecType = Literal[
     "none",
@@ -27,9 +28,10 @@ SpecType = Literal[
 Regime = Literal["invention", "continuation", "recall", "prose"]
 REGIMES: tuple[Regime, ...] = get_args(Regime)
 LabelKind = Literal["code", "prose", "recall", "loop", "refusal", "empty", "other"]
-# How a sample's context came into the cache: all of it evaluated for this sample, a prefix reused in a living
-# slot, or a slot restored from disk (which loses the drafter's context).
-Fill = Literal["cold", "reused", "restored"]
+# How a sample's context came into the cache: all of it evaluated for this sample, in a slot that was emptied first; a
+# prefix reused in a living slot; a slot restored from disk (which loses the drafter's context); or all of it
+# evaluated because the request forbade the prompt cache.
+Fill = Literal["cold", "reused", "restored", "uncached"]
 
 Count = Annotated[int, Field(ge=0)]
 Positive = Annotated[int, Field(gt=0)]

@@ -99,7 +99,10 @@ class Engine:
 
 @record
 class HostState:
-    """What the host was doing at one moment. None where this system does not say."""
+    """What the host was doing at one moment. None where this system does not say.
+
+    `gpu_evicted` counts the bytes of a server's GPU memory that its driver has moved out of the device.
+    """
 
     at: str
     load1: float | None = None
@@ -108,6 +111,7 @@ class HostState:
     swap_in: Count | None = None
     swap_out: Count | None = None
     major_faults: Count | None = None
+    gpu_evicted: Count | None = None
     frequency_mhz: float | None = None
     governor: str | None = None
     temperature_c: float | None = None

@@ -1,4 +1,5 @@
-"""A run on disk: `run.json`, the journals `samples.jsonl` and `servers.jsonl`, and `steps.parquet`.
+"""A run on disk: `run.json`, the journals `samples.jsonl`, `servers.jsonl` and (of a duel) `blocks.jsonl`, and
+`steps.parquet`.
 
 A line of a journal is written, flushed and synced before the next sample begins, so a run that is killed loses
 at most the sample it was measuring. `steps.parquet` is derived from the journal when the run ends.
@@ -17,6 +18,7 @@ from typing import Any, Self, TypeVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.records.blocks import Block
 from analysis.records.errors import Problem
 from analysis.records.model import SCHEMA, Run, Sample, ServerLife, parse, plain
 from analysis.records.places import data_dir, local_dir
@@ -85,13 +87,22 @@ class RunDir:
         """Return the journal of servers' lives."""
         return self.path / "servers.jsonl"
 
+    @property
+    def blocks_file(self) -> Path:
+        """Return the journal of a duel's blocks."""
+        return self.path / "blocks.jsonl"
+
     def samples(self) -> list[Sample]:
         """Return the recorded samples, in order. A line torn by a kill at the very end is left out."""
-        return list(_read_lines(self.samples_file, Sample))
+        return list(read_lines(self.samples_file, Sample))
 
     def lives(self) -> list[ServerLife]:
         """Return the recorded lives of servers, in order."""
-        return list(_read_lines(self.servers_file, ServerLife))
+        return list(read_lines(self.servers_file, ServerLife))
+
+    def blocks(self) -> list[Block]:
+        """Return the finished blocks of a duel, in order; a block that was cut off has no record."""
+        return list(read_lines(self.blocks_file, Block))
 
     @contextmanager
     def writing(self) -> Iterator["RunWriter"]:
@@ -108,8 +119,8 @@ class RunDir:
                     f"another process is writing {self.path}",
                     remedy="wait for it, or give this run another name",
                 ) from None
-            for journal in (self.samples_file, self.servers_file):
-                _drop_torn_line(journal)
+            for journal in (self.samples_file, self.servers_file, self.blocks_file):
+                drop_torn_line(journal)
             yield RunWriter(self)
 
 
@@ -150,13 +161,17 @@ class RunWriter:
     def append(self, sample: Sample) -> Sample:
         """Add a sample to the journal and return it with its index in the run."""
         indexed = replace(sample, index=self.next_index)
-        _append_line(self.directory.samples_file, indexed)
+        append_line(self.directory.samples_file, indexed)
         self.next_index += 1
         return indexed
 
     def append_life(self, life: ServerLife) -> None:
         """Add the life of a server to its journal."""
-        _append_line(self.directory.servers_file, life)
+        append_line(self.directory.servers_file, life)
+
+    def append_block(self, block: Block) -> None:
+        """Add a finished block of a duel to its journal."""
+        append_line(self.directory.blocks_file, block)
 
     def update(self, **changes: Any) -> Run:
         """Replace fields of `run.json` and return the run."""
@@ -204,7 +219,12 @@ def write_atomically(path: Path, text: str) -> None:
     partial.replace(path)
 
 
-def _append_line(path: Path, item: Sample | ServerLife) -> None:
+def append_line(path: Path, item: Any) -> None:
+    """Add one record to a journal, flushed and synced.
+
+    Raises:
+        Problem: the disk is full; the journal holds what it held before.
+    """
     line = (_dumps(plain(item)) + "\n").encode()
     with path.open("ab") as out:
         whole = out.tell()
@@ -218,11 +238,16 @@ def _append_line(path: Path, item: Sample | ServerLife) -> None:
             raise
 
 
-def _read_lines(path: Path, kind: type[T]) -> Iterator[T]:
+def read_lines(path: Path, kind: type[T]) -> Iterator[T]:
+    """Yield the records of a journal; what follows the last newline was never finished and is left out.
+
+    Raises:
+        Problem: a line is damaged or holds another record.
+    """
     if not path.exists():
         return
     lines = path.read_bytes().split(b"\n")
-    for number, line in enumerate(lines[:-1], 1):  # what follows the last newline was never finished
+    for number, line in enumerate(lines[:-1], 1):
         where = f"{path}:{number}"
         try:
             data = json.loads(line)
@@ -235,7 +260,8 @@ def _read_lines(path: Path, kind: type[T]) -> Iterator[T]:
         yield parse(kind, data, where=where)
 
 
-def _drop_torn_line(path: Path) -> None:
+def drop_torn_line(path: Path) -> None:
+    """Cut off what follows a journal's last newline: the record that a kill tore."""
     if not path.exists():
         return
     content = path.read_bytes()

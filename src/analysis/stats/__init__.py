@@ -1,6 +1,7 @@
 """Acceptance, intervals, ratios, step cost, break-even. Arrays in, intervals out; no input or output."""
 
 from analysis.stats.acceptance import Acceptance, Rate, acceptance
+from analysis.stats.duel import block_orders, drift
 from analysis.stats.economics import (
     BreakEven,
     RawLeg,
@@ -37,12 +38,14 @@ __all__ = [
     "Steps",
     "Verdict",
     "acceptance",
+    "block_orders",
     "break_even",
     "break_even_acceptance",
     "break_even_length",
     "crossing",
     "decode_at",
     "decode_rate",
+    "drift",
     "exact_share",
     "interval_of",
     "mean_t",

@@ -1,6 +1,7 @@
 """What each chapter shows: one module a chapter, whose function a notebook calls for a page of tables and charts."""
 
 from analysis.publish.chapters.acceptance import acceptance
+from analysis.publish.chapters.calibration import calibration
 from analysis.publish.chapters.depth import depth_regime
 from analysis.publish.chapters.economics import economics
 from analysis.publish.chapters.exactness import exactness
@@ -8,4 +9,4 @@ from analysis.publish.chapters.failures import failures
 from analysis.publish.chapters.files import files
 from analysis.publish.chapters.launching import launch
 
-__all__ = ["acceptance", "depth_regime", "economics", "exactness", "failures", "files", "launch"]
+__all__ = ["acceptance", "calibration", "depth_regime", "economics", "exactness", "failures", "files", "launch"]

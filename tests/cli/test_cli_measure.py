@@ -1,0 +1,44 @@
+"""Commands that measure, as far as they go without an engine: what they refuse, and what they show of a record."""
+
+import pytest
+from typer.testing import CliRunner
+
+from analysis.cli import app, load
+from analysis.cli.duel import said
+from analysis.records import Problem
+from analysis.stats import mean_t
+
+
+def invoke(*arguments):
+    load(arguments[0])
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "200"})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("sweep", "smollm2-ngram", "--vary", "n_mx=1"), "no factor named 'n_mx'"),
+        (("sweep", "smollm2-ngram", "--vary", "p_min=2"), "p_min cannot be '2'"),
+        (("sweep", "smollm2-ngrm", "--vary", "n_max=4"), "smollm2-ngrm"),
+        (("duel", "raw", "raw"), "names no target"),
+        (("duel", "smollm2-ngram", "smollm2-ngram", "--regime", "poetry"), "no regime named 'poetry'"),
+        (("crossing", "smollm2-raw"), "drafts nothing"),
+    ],
+)
+def test_what_cannot_be_measured_is_said_before_anything_starts(arguments, complaint):
+    result = invoke(*arguments)
+    assert result.exit_code == 1
+    assert isinstance(result.exception, Problem)
+    assert complaint in str(result.exception)
+
+
+@pytest.mark.parametrize("command", ["duel", "sweep", "calibrate", "crossing"])
+def test_every_option_says_what_it_does(command):
+    shown = invoke(command, "--help")
+    assert shown.exit_code == 0
+    assert "Goes on" in shown.output or "goes on" in shown.output or "already fought" in shown.output
+
+
+def test_an_interval_without_limits_says_why():
+    assert said(mean_t([1.0, 1.1], unit="blocks")) == "1.050, no interval: 2 blocks, and an interval needs 3"
+    assert said(mean_t([1.0, 1.1, 1.2], unit="blocks")).endswith("(t, 3 blocks)")
