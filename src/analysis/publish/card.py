@@ -22,6 +22,7 @@ from analysis.publish.commands import measure_rows, pair_name, show_again
 from analysis.publish.promote import check_anonymous
 from analysis.publish.tables import escape_text
 from analysis.records import Cell, Pair, Problem, Run
+from analysis.stats.intervals import FEW_CLUSTERS
 
 TAGS = ("speculative-decoding", "llama.cpp", "gguf", "specbook")
 _LICENCE = re.compile(r"^[a-z0-9][a-z0-9.+-]*$")
@@ -154,7 +155,8 @@ def _body(study: Study, tables: Iterable[CardTable]) -> Iterator[str]:
     yield (
         f"Measured with llama.cpp's own server: run `{run.id}`, {len(study.samples)} samples, {kept} of them in the "
         "numbers below. A value is written with its 95 % interval over prompts and the number of prompts behind it, "
-        "`value [low, high] (n = prompts)`; without brackets there were too few prompts for an interval."
+        "`value [low, high] (n = prompts)`; without brackets there were too few prompts for an interval. Fewer than "
+        f"{FEW_CLUSTERS} prompts are few: the interval is then easily too narrow."
     )
     for table in tables:
         yield f"## {table.title}"
