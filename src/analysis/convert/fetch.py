@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from importlib import import_module
 from pathlib import Path
 from typing import IO
 
@@ -54,6 +55,8 @@ def fetch(source: Source, *, progress: bool = True, verify: bool = False) -> Pat
             path = _existing(Path(source.file).expanduser())
         case "fixture":
             path = make_fixture(source, models_dir(), progress=progress)
+        case "quantized":
+            path = _quantized(source, progress=progress)
     _check(source, path, verify=verify, progress=progress)
     return path
 
@@ -81,11 +84,14 @@ def _check(source: Source, path: Path, *, verify: bool, progress: bool) -> None:
 
 
 def _remove(source: Source, path: Path) -> str:
-    return (
-        f"remove {path} and fetch it again"
-        if source.kind in ("wheel", "hub", "fixture")
-        else "correct the file or its hash"
-    )
+    again = source.kind in ("wheel", "hub", "fixture", "quantized")
+    return f"remove {path} and fetch it again" if again else "correct the file or its hash"
+
+
+def _quantized(source: Source, *, progress: bool) -> Path:
+    # Imported when asked for: it loads the engine, which a machine that only trains or reads runs need not have.
+    made: Path = import_module("analysis.convert.derived").derived(source, progress=progress)
+    return made
 
 
 def _from_wheel(source: Source, *, progress: bool) -> Path:

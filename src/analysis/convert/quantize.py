@@ -24,6 +24,7 @@ Importance = Mapping[str, NDArray[np.float32]]
 # Types so coarse that the engine refuses them without the importance of each value.
 NEED_IMPORTANCE = ("IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ1_S", "IQ1_M")
 
+ENGINE_VERSION = str(llama_cpp.__version__)
 ERROR = 4  # ggml's level of a logged error; the binding has no name for it
 
 

@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Literal
 
-from gguf import GGMLQuantizationType
+from gguf import GGMLQuantizationType, LlamaFileType
 from pydantic import Field
 
 from analysis.convert.named import list_named, load_named
 from analysis.records import Problem
 from analysis.records.model import Name, record
+
+MOSTLY = "MOSTLY_"
+FILE_TYPES = tuple(kind.name.removeprefix(MOSTLY) for kind in LlamaFileType if kind.name.startswith(MOSTLY))
 
 
 @record
@@ -18,7 +21,7 @@ class QuantRecipe:
     Attributes:
         name: what it is asked for by.
         title: what it is, in a line.
-        base: the type of tensors that no pattern names (`Q8_0`).
+        base: the type of tensors that no pattern names, or the engine's mixture of types (`Q8_0`, `Q4_K_M`).
         types: regular expressions over tensors' names with a type each; the first that is found in a name decides.
         importance: `equal` gives every value the same weight where a type asks for weights and no file gives them.
         published_size: the size of a published file of this recipe, rounded and with its unit.
@@ -41,7 +44,9 @@ def load_recipe(name_or_path: str | Path) -> QuantRecipe:
         Problem: there is no such recipe or file, it is not valid, or it names an unknown type.
     """
     recipe = load_named(QuantRecipe, name_or_path, "recipes", "recipe")
-    for kind in (recipe.base, *recipe.types.values()):
+    if recipe.base.upper() not in FILE_TYPES:
+        raise Problem(f"unknown file type {recipe.base!r}", expected=f"one of {', '.join(FILE_TYPES)}")
+    for kind in recipe.types.values():
         tensor_type(kind)
     return recipe
 

@@ -14,14 +14,15 @@ from analysis.records.base import Count, Fill, Name, Positive, Regime, Share, Sp
 class Source:
     """Where a model file comes from: a wheel, a hub repository, the checkout, a path, or a recipe of the book's own.
 
-    `package` is `distribution==version` for wheels; `repo` and `revision` are a hub repository. A `fixture` is made on
-    this machine: `package` is its kind (`dsv4`), `revision` its settings (`seed=1 agree=0.8`). An empty
+    `package` is `distribution==version` for wheels; `repo` and `revision` are a hub repository. A `fixture` is made
+    on this machine: `package` is its kind (`dsv4`), `revision` its settings (`seed=1 agree=0.8`). So is a file of
+    kind `quantized`, from the source `made_from` by a recipe of `data/recipes`; `file` is the name it gets. An empty
     `sha256` means that nobody published one; it is then recorded when the file is first read. An empty `file` or
     `repo` of the hub means that the publication does not name it. `stated_size` is a size as it was published,
     rounded and with its unit, where the exact `size` in bytes is not known.
     """
 
-    kind: Literal["wheel", "hub", "repo", "path", "fixture"]
+    kind: Literal["wheel", "hub", "repo", "path", "fixture", "quantized"]
     file: str
     package: str = ""
     repo: str = ""
@@ -30,6 +31,14 @@ class Source:
     size: Count | None = None
     stated_size: str = ""
     licence: str = ""
+    recipe: str = ""
+    made_from: "Source | None" = None
+
+    def __post_init__(self) -> None:
+        """Refuse a source that does not say what it is made of, or says so and is not made."""
+        made = self.kind == "quantized"
+        if made != bool(self.recipe) or made != (self.made_from is not None):
+            raise ValueError(f"{self.file}: kind 'quantized' goes with a recipe and [made_from], and only that kind")
 
 
 @record
