@@ -13,7 +13,7 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -102,14 +102,40 @@ def convert(plan: Plan, target: Path, converter: Converter, *, progress: bool = 
         return Conversion(read_gguf(target), 0.0, 0)
     target.parent.mkdir(parents=True, exist_ok=True)
     _check_room(plan, target.parent)
-    started = time.monotonic()
-    with whole_file(target) as unfinished, _working_folder(target.parent) as work:
+    with _working_folder(target.parent) as work:
         view = _view(plan, work)
-        command = [str(converter.python), converter_run.__file__, str(converter.script), str(view)]
-        command += ["--outfile", str(unfinished), "--use-temp-file", *plan.flags]
-        if "--dspark" in plan.flags:
-            command += ["--target-model-dir", str(view)]
-        peak = _run(command, work, plan, target.name, progress=progress)
+        beside = ("--target-model-dir", str(view)) if "--dspark" in plan.flags else ()
+        return run_converter(converter, view, target, (*plan.flags, *beside), tensors=plan.tensors, progress=progress)
+
+
+def run_converter(
+    converter: Converter,
+    model: Path,
+    target: Path,
+    flags: Sequence[str] = (),
+    *,
+    tensors: int | None = None,
+    progress: bool = True,
+) -> Conversion:
+    """Run the converter over the directory of a model, and return what came of it.
+
+    Args:
+        converter: what to run.
+        model: configuration, tokenizer and weights as Hugging Face lays them out.
+        target: the file to write; it gets its name only when it is whole.
+        flags: the converter's own, beside those that name the files.
+        tensors: how many there will be, where that is known.
+        progress: show them go by.
+
+    Raises:
+        Problem: the converter fails, or the disk is full.
+    """
+    started = time.monotonic()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with whole_file(target) as unfinished, _working_folder(target.parent) as work:
+        command = [str(converter.python), converter_run.__file__, str(converter.script), str(model)]
+        command += ["--outfile", str(unfinished), "--use-temp-file", *flags]
+        peak = _run(command, work, tensors, target.name, progress=progress)
         read_gguf(unfinished)
     return Conversion(read_gguf(target), time.monotonic() - started, peak)
 
@@ -216,7 +242,7 @@ def _check_room(plan: Plan, folder: Path) -> None:
         )
 
 
-def _run(command: list[str], work: Path, plan: Plan, name: str, *, progress: bool) -> int:
+def _run(command: list[str], work: Path, tensors: int | None, name: str, *, progress: bool) -> int:
     """Run the converter, show its tensors go by, and return the most private memory it had, in bytes."""
     log = work / "converter.log"
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NO_LOCAL_GGUF")}
@@ -224,7 +250,7 @@ def _run(command: list[str], work: Path, plan: Plan, name: str, *, progress: boo
     peak = 0
     with (
         log.open("wb") as out,
-        tqdm(total=plan.tensors, desc=f"converting {name}", unit="tensor", disable=not progress) as shown,
+        tqdm(total=tensors, desc=f"converting {name}", unit="tensor", disable=not progress) as shown,
     ):
         process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=env)
         try:
