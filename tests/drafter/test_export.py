@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -62,6 +64,15 @@ def test_a_checkpoint_that_does_not_fit_its_configuration_is_refused(tmp_path):
         export.load_checkpoint(tmp_path)
     with pytest.raises(Problem, match="is no checkpoint"):
         export.load_checkpoint(tmp_path / "nothing")
+
+
+def test_a_drafter_of_another_shape_is_no_beginning(tmp_path):
+    shape = Shape(hidden=32, ffn=32, layers=1, heads=1, kv_heads=1, head_dim=32, vocabulary=8, rank=32, taps=(1, 2))
+    arrays = {name: np.zeros(size, np.float16) for name, size in export.checkpoint_shapes(shape).items()}
+    export.save_checkpoint(tmp_path, arrays, shape)
+    assert export.load_fitting(tmp_path, shape).keys() == arrays.keys()
+    with pytest.raises(Problem, match=r"has block_size 6; expected block_size 5; start from a drafter of the same"):
+        export.load_fitting(tmp_path, replace(shape, block=5))
 
 
 def test_the_shipped_drafter_is_an_exact_image_of_a_float16_checkpoint():

@@ -1,5 +1,6 @@
 """Write, train and evaluate on a tiny target with random weights. Needs torch, which the book does not."""
 
+import hashlib
 import json
 from dataclasses import replace
 
@@ -136,6 +137,18 @@ def test_training_goes_on_where_it_stopped_and_ends_the_same(trained, tiny_targe
     whole, _ = export.load_checkpoint(trained / "hf")
     resumed = export.snapped({name: value.numpy() for name, value in weights.items()})
     assert all((resumed[name] == whole[name]).all() for name in whole)
+
+
+def test_training_may_begin_with_another_drafter_of_the_same_shape(trained, tiny_target, tiny_recipe, tmp_path_factory):
+    more = tmp_path_factory.mktemp("more")
+    for name in ("short.npz", "long.npz"):
+        (more / name).write_bytes((trained / name).read_bytes())
+    still = replace(tiny_recipe, schedule=replace(tiny_recipe.schedule, rate=0.0))
+    stages.train(tiny_target, still, more, print, start=trained / "hf")
+    (kept, _), (first, _) = (export.load_checkpoint(folder / "hf") for folder in (more, trained))
+    assert all((kept[name] == first[name]).all() for name in first)
+    digest = hashlib.sha256((trained / "hf" / export.WEIGHTS).read_bytes()).hexdigest()
+    assert json.loads((more / "result.json").read_text())["started_from"] == digest
 
 
 class _StopsAt:

@@ -9,7 +9,7 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.convert.fetch import fetch
 from analysis.convert.pairs import load_pair
-from analysis.drafter import recipe, shapes
+from analysis.drafter import export, recipe, shapes
 from analysis.records import Problem
 
 Size = Literal["gpu", "cpu"]
@@ -22,12 +22,17 @@ def train_drafter(
     size: Annotated[Size, typer.Option(help="gpu: the shipped drafter; cpu: a poor one that shows the way.")] = "gpu",
     stage: Annotated[str, typer.Option(help="prompts, write, train or evaluate; default: all in turn.")] = "",
     target: Annotated[Path | None, typer.Option(help="A GGUF file of a Llama; default: the local target.")] = None,
+    start: Annotated[
+        Path | None, typer.Option("--from", help="An exported drafter (DIR/hf) of the same shape to begin with.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Decides prompts, texts and the order of training.")] = 1,
 ) -> None:
     """Train a DSpark drafter on text that the target writes itself. Needs torch, which the book does not."""
     if stage and stage not in recipe.STAGES:
         raise Problem(f"unknown stage {stage!r}", expected=f"one of {', '.join(recipe.STAGES)}")
     chosen = shapes.recipe_for(size, seed)
+    if start is not None:
+        export.load_fitting(start, chosen.shape)  # said now, not after the target has written for minutes
     file = target or fetch(load_pair("smollm2-raw").target)
 
     def say(text: str) -> None:
@@ -35,5 +40,6 @@ def train_drafter(
 
     for name in [stage] if stage else recipe.STAGES:
         say(f"stage {name}")
-        recipe.run_stage(name, file, chosen, directory, say)
-    say(f"checkpoint for llama.cpp's converter: {directory / 'hf'}; what it is given as target: {directory / 'target'}")
+        recipe.run_stage(name, file, chosen, directory, say, start=start)
+    if (directory / "hf").is_dir():
+        say(f"GGUF files of it: specbook convert-drafter {directory}")

@@ -19,6 +19,7 @@ from analysis.records import Problem
 
 NEIGHBOURS = 32
 STEPS = 127
+WEIGHTS = "model.safetensors"
 Arrays = dict[str, Any]
 
 
@@ -55,7 +56,7 @@ def save_checkpoint(directory: Path, weights: Arrays, shape: Shape) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(shape.hf_config(), indent=1) + "\n", encoding="utf-8")
     whole = {name: np.ascontiguousarray(weights[name]) for name in sorted(weights)}
-    safetensors.numpy.save_file(whole, directory / "model.safetensors", metadata={"format": "pt"})
+    safetensors.numpy.save_file(whole, directory / WEIGHTS, metadata={"format": "pt"})
 
 
 def load_checkpoint(directory: Path) -> tuple[Arrays, Shape]:
@@ -66,7 +67,7 @@ def load_checkpoint(directory: Path) -> tuple[Arrays, Shape]:
     """
     try:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
-        weights = safetensors.numpy.load_file(directory / "model.safetensors")
+        weights = safetensors.numpy.load_file(directory / WEIGHTS)
     except OSError as error:
         raise Problem(f"{directory} is no checkpoint: {error}", expected="config.json and model.safetensors") from None
     shape = Shape.of_config(config)
@@ -76,6 +77,24 @@ def load_checkpoint(directory: Path) -> tuple[Arrays, Shape]:
             f"{directory} holds {count} weights", expected=f"{shape.parameters()}, as its config.json describes"
         )
     return weights, shape
+
+
+def load_fitting(directory: Path, shape: Shape) -> Arrays:
+    """Read the weights of a checkpoint that must have a given shape.
+
+    Raises:
+        Problem: see `load_checkpoint`; or its shape is another.
+    """
+    weights, found = load_checkpoint(directory)
+    if found != shape:
+        mine, theirs = found.hf_config(), shape.hf_config()
+        differing = [key for key in mine if mine[key] != theirs[key]]
+        raise Problem(
+            f"the drafter in {directory} has {', '.join(f'{key} {mine[key]}' for key in differing)}",
+            expected=", ".join(f"{key} {theirs[key]}" for key in differing),
+            remedy="start from a drafter of the same recipe",
+        )
+    return weights
 
 
 def checkpoint_shapes(shape: Shape) -> dict[str, tuple[int, ...]]:

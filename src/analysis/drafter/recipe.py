@@ -21,18 +21,20 @@ Say = Callable[[str], None]
 STAGES = ("prompts", "write", "train", "evaluate")
 
 
-def run_stage(stage: str, target: Path, recipe: Recipe, directory: Path, say: Say) -> None:
-    """Run one of `STAGES`.
+def run_stage(
+    stage: str, target: Path, recipe: Recipe, directory: Path, say: Say, *, start: Path | None = None
+) -> None:
+    """Run one of `STAGES`; `start` is an exported drafter (`hf/`) that the stage `train` begins with.
 
     Raises:
-        Problem: what the stage needs is not there: torch, or what an earlier stage leaves.
+        Problem: what the stage needs is not there (torch, or what an earlier stage leaves), or `start` does not fit.
     """
     if stage == "prompts":
         make_prompts(target, recipe, directory, say)
     else:
         # Imported when asked for: the stages that compute need torch, and making prompts does not.
         run = getattr(import_module("analysis.drafter.stages"), stage)
-        run(target, recipe, directory, say)
+        run(target, recipe, directory, say, **({"start": start} if stage == "train" else {}))
 
 
 def make_prompts(target: Path, recipe: Recipe, directory: Path, say: Say) -> None:

@@ -95,15 +95,30 @@ def learning_rate(schedule: Schedule, step: int) -> float:
 
 
 def train(
-    target: Target, feed: Feed, recipe: Recipe, directory: Path, say: Callable[[str], None]
+    target: Target,
+    feed: Feed,
+    recipe: Recipe,
+    directory: Path,
+    say: Callable[[str], None],
+    *,
+    start: Weights | None = None,
 ) -> tuple[Weights, list[dict[str, Any]]]:
     """Train a drafter, or go on from the checkpoint in `directory`.
+
+    Args:
+        target: whom to draft for.
+        feed: what to read.
+        recipe: how.
+        directory: keeps `checkpoint.pt`.
+        say: is told of progress.
+        start: weights to begin with where there is no checkpoint; by default those of `initial_weights`.
 
     Returns:
         The weights and a record every fifty steps: loss, agreement with the target's choice by place.
     """
     schedule, checkpoint = recipe.schedule, directory / "checkpoint.pt"
-    weights = {name: w.requires_grad_() for name, w in initial_weights(recipe.shape, target, recipe.seed).items()}
+    begin = initial_weights(recipe.shape, target, recipe.seed) if start is None else start
+    weights = {name: weight.clone().requires_grad_() for name, weight in begin.items()}
     optimiser = torch.optim.AdamW(
         weights.values(), lr=schedule.rate, betas=(0.9, 0.95), weight_decay=0.0, fused=target.device == "cuda"
     )
