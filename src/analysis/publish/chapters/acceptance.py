@@ -4,10 +4,12 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.evidence.references import load_reference
 from analysis.measure.estimate import acceptance_frame, acceptance_of, acceptance_points, cells_of, labels_frame
 from analysis.measure.plan import DRAFTED
 from analysis.measure.study import Study
 from analysis.publish import charts
+from analysis.publish.chapters import loops, reference
 from analysis.publish.chapters.common import in_words, made_how, provenance, study_of
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, emitted, table
@@ -16,6 +18,7 @@ from analysis.records import Sample
 NOTHING_DRAFTS = (
     "Nothing drafts in this pair, so there is nothing to accept. Choose a pair that drafts: `specbook pairs`."
 )
+PUBLISHED = "dspark-paper"
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,18 @@ class AcceptancePage:
     study: Study
     frame: pd.DataFrame
 
+    @property
+    def depth(self) -> int:
+        """Return the depth that the page shows, in tokens."""
+        return int(self.frame["depth"].min())
+
     def sentence(self) -> Markdown:
         """Return the first position's survival per regime, in words."""
         if self.frame.empty:
             return Markdown(NOTHING_DRAFTS)
         first = self.frame[(self.frame["position"] == 1) & (self.frame["meaning"] == "survival")]
         words = "; ".join(f"{row['regime']} {in_words(row)}" for row in first.to_dict("records"))
-        depth = first["depth"].iloc[0]
-        return Markdown(f"At depth {depth}, the first drafted token survives verification in: {words}.")
+        return Markdown(f"At depth {self.depth}, the first drafted token survives verification in: {words}.")
 
     def chart(self) -> Chart | Markdown:
         """Return acceptance against draft position, with the prompts' own values."""
@@ -72,9 +79,8 @@ class AcceptancePage:
     def counts_table(self) -> Markdown:
         """Return the verification steps and the evaluations without a draft."""
         rows = []
-        depth = self.frame["depth"].min() if len(self.frame) else None
         for cell in cells_of(self.study, DRAFTED):
-            if cell.depth != depth:
+            if self.frame.empty or cell.depth != self.depth:
                 continue
             samples = [sample for sample in self.study.publishable if sample.cell == cell.id]
             if not samples:
@@ -100,12 +106,30 @@ class AcceptancePage:
         headings = {"regime": "regime", "label": "what was written", "samples": "samples", "kept": "kept"}
         return table(frame, "What the emitted text was, all depths together", "labels", columns=headings)
 
-    def loops(self) -> Markdown | object:
+    def left_out(self) -> Markdown | object:
         """Return an emission that was left out, for the reader to see why."""
         left_out = self._left_out()
         if left_out is None:
             return Markdown("No emission was left out for its label.")
         return emitted(left_out.text, label=f"an emission left out: {left_out.label.why}")
+
+    def loops_sentence(self) -> Markdown:
+        """Return how much loops would add, in words."""
+        return Markdown("") if self.frame.empty else loops.loops_sentence(self.study, self.depth)
+
+    def loops_table(self) -> Markdown:
+        """Return mean accepted length with and without loops, and of loops alone."""
+        return Markdown(NOTHING_DRAFTS) if self.frame.empty else loops.loops_table(self.study, self.depth)
+
+    def reference_sentence(self) -> Markdown:
+        """Return what the published figures are of."""
+        return reference.reference_sentence(load_reference(PUBLISHED))
+
+    def reference_table(self) -> Markdown:
+        """Return this pair above the published figures of another."""
+        if self.frame.empty:
+            return Markdown(NOTHING_DRAFTS)
+        return reference.reference_table(self.study, self.depth, load_reference(PUBLISHED))
 
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
