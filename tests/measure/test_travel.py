@@ -1,0 +1,100 @@
+"""Two runs beside each other, paired by prompt: two recorded ones of one machine, and ones made to differ."""
+
+from dataclasses import replace
+
+import pytest
+
+from analysis.measure.study import Study, open_study
+from analysis.measure.travel import acceptance_differences, step_cost_ratios, travels, verdicts_beside
+from analysis.publish.chapters.travels import travels as travels_page
+from analysis.records import Problem
+
+FIRST, SECOND = "smollm2-ngram-quick-2a2692", "smollm2-ngram-quick-f5d417"
+
+
+@pytest.fixture(scope="module")
+def runs() -> tuple[Study, Study]:
+    return open_study(FIRST), open_study(SECOND)
+
+
+def slower(study: Study, factor: float) -> Study:
+    """The study as a machine would have measured it that takes `factor` times as long for everything."""
+    samples = tuple(replace(s, step_ms=tuple(factor * ms for ms in s.step_ms)) for s in study.samples)
+    return replace(study, samples=samples)
+
+
+def test_one_machine_twice_accepts_the_same(runs):
+    frame = acceptance_differences(*runs)
+    assert len(frame) == 8
+    assert (frame["equal_text"] == frame["pairs"]).mean() > 0.7
+    shown = frame[frame["refused"] == ""]
+    assert (shown["estimate"].abs() < 0.1).all()
+    assert "beyond the margin" not in set(shown["travels"])
+
+
+def test_a_slower_machine_shows_in_the_cost_and_not_in_acceptance(runs):
+    first = runs[0]
+    second = slower(first, 3.0)
+    costs = step_cost_ratios(first, second)
+    assert costs.loc[costs["refused"] == "", "estimate"].tolist() == pytest.approx(
+        [3.0] * (costs["refused"] == "").sum()
+    )
+    differences = acceptance_differences(first, second)
+    judged = set(differences.loc[differences["refused"] == "", "travels"])
+    assert judged <= {"equal in every prompt", "undecided"}
+    assert "equal in every prompt" in judged
+
+
+def test_verdicts_need_a_raw_leg_on_both_sides(runs):
+    assert verdicts_beside(*runs).empty
+    twice = verdicts_beside(runs[0], runs[0])
+    assert len(twice) == 8
+    assert (twice["verdict_first"] == twice["verdict_second"]).all()
+
+
+@pytest.mark.parametrize(
+    ("differences", "said"),
+    [
+        ([0.0, 0.0, 0.0], "equal in every prompt"),
+        ([0.0, 0.0], "undecided"),
+        ([0.01, -0.01, 0.005, 0.0], "within the margin"),
+        ([0.2, 0.21, 0.19, 0.2], "beyond the margin"),
+        ([-0.2, -0.21, -0.19, -0.2], "beyond the margin"),
+        ([0.2, -0.1, 0.05], "undecided"),
+    ],
+)
+def test_a_difference_is_judged_by_its_whole_interval(differences, said):
+    assert travels(differences, 0.05) == said
+
+
+def test_runs_that_differ_in_more_than_the_machine_are_refused(runs):
+    first, second = runs
+    run = replace(second.run, cells=tuple(replace(cell, n_max=4) for cell in second.run.cells))
+    other = replace(second, directory=_Directory(run))
+    with pytest.raises(Problem, match=r"the runs differ in n_max at invention, depth 256; expected the same pair"):
+        acceptance_differences(first, other)
+
+
+def test_runs_without_a_cell_in_common_are_refused(runs):
+    first, second = runs
+    run = replace(second.run, cells=tuple(replace(cell, depth=99) for cell in second.run.cells))
+    with pytest.raises(Problem, match="have no cell in common"):
+        acceptance_differences(first, replace(second, directory=_Directory(run)))
+
+
+def test_the_page_accepts_two_recorded_runs():
+    page = travels_page(FIRST, SECOND)
+    assert "Both runs are of one machine" in page.sentence().text
+    assert "margin 0.05" in page.acceptance_table().text
+    assert "no raw leg" in page.verdict_table().text
+    for shown in (page.machines_table(), page.cost_table()):
+        assert "AMD EPYC" in shown.text
+    assert "first: verdict" in travels_page(FIRST, FIRST).verdict_table().text
+
+
+class _Directory:
+    def __init__(self, run):
+        self.run = run
+
+    def blocks(self):
+        return ()
