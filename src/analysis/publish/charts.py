@@ -20,6 +20,7 @@ from analysis.publish.frames import (
     RATIO,
     SINGLE,
     STEP_COST,
+    SWEEP,
     checked,
 )
 from analysis.publish.marks import (
@@ -37,7 +38,15 @@ from analysis.publish.marks import (
 from analysis.publish.style import BLACK, BLUE, GREY, HEIGHT, colour, order_of, shape
 from analysis.records import Problem
 
-__all__ = ["Chart", "acceptance_by_position", "break_even", "decode_vs_raw", "depth_by_regime", "step_cost"]
+__all__ = [
+    "Chart",
+    "acceptance_by_position",
+    "break_even",
+    "decode_vs_raw",
+    "depth_by_regime",
+    "step_cost",
+    "sweep_parts",
+]
 
 Frame = pd.DataFrame
 
@@ -134,6 +143,35 @@ def step_cost(frame: Frame, *, name: str, machine: str, title: str = "What a ste
         alt=f"Milliseconds a step by accepted tokens: {first_to_last(drawn.rows, 'series', 'accepted')}.",
         name=name,
         note=sentences(said_of_intervals(drawn.rows), _measured_on(machine), note, drawn.refusals),
+    )
+
+
+def sweep_parts(frame: Frame, *, name: str, factor: str, values: list[str], machine: str, note: str = "") -> Chart:
+    """Return the speed ratio against the values of a factor, or one of its two parts; the reader picks which.
+
+    Args:
+        frame: `SWEEP`.
+        name: the chart's anchor.
+        factor: what was varied, as the axis says it.
+        values: its values in the order of the axis.
+        machine: where it was measured.
+        note: what to add below the chart.
+    """
+    drawn = shown(frame, SWEEP, digits=2)
+    rows = drawn.rows
+    parts = order_of(rows["part"], ("ratio", "tokens an evaluation", "cost of an evaluation"))
+    x = alt.X("value:N", title=factor, sort=values, axis=alt.Axis(labelAngle=0))
+    y = alt.Y("estimate:Q", title="speed ratio, or the part picked", scale=alt.Scale(zero=False))
+    choice = Choice("part", parts, "part")
+    drawing = estimates(rows, x, y, "regime", choices=(choice,))
+    ratios = rows[rows["part"] == parts[0]]
+    words = "; ".join(f"{row.regime} {row.estimate:.2f} at {row.value}" for row in ratios.itertuples())
+    return Chart(
+        with_choices(drawing, choice).properties(height=HEIGHT),
+        title=f"What {factor} does",
+        alt=f"Speed ratio of drafted to raw decoding by {factor}: {words}.",
+        name=name,
+        note=sentences(said_of_intervals(rows), _measured_on(machine), note, drawn.refusals),
     )
 
 

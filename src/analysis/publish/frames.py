@@ -107,6 +107,9 @@ RATIO = _schema("speed ratio", {"regime": _text(), "depth": _count()}, value=_PO
     {"verdict": pa.Column(str, pa.Check.isin(VERDICTS, error=f"must be one of {', '.join(VERDICTS)}"))}
 )
 
+# The parts of a speed ratio at each value of a factor that was varied alone.
+SWEEP = _schema("sweep", {"regime": _text(), "value": _text(), "part": _text()}, value=_POSITIVE)
+
 # Decode rate (tokens/s) as measured, beside the mean accepted length (tokens) of the same samples.
 RATE_BY_LENGTH = _schema(
     "decode rate by mean accepted length",

@@ -8,5 +8,18 @@ from analysis.publish.chapters.exactness import exactness
 from analysis.publish.chapters.failures import failures
 from analysis.publish.chapters.files import files
 from analysis.publish.chapters.launching import launch
+from analysis.publish.chapters.sweeps import sweeps
+from analysis.publish.chapters.travels import travels
 
-__all__ = ["acceptance", "calibration", "depth_regime", "economics", "exactness", "failures", "files", "launch"]
+__all__ = [
+    "acceptance",
+    "calibration",
+    "depth_regime",
+    "economics",
+    "exactness",
+    "failures",
+    "files",
+    "launch",
+    "sweeps",
+    "travels",
+]

@@ -1,0 +1,159 @@
+"""Chapter 09: one factor at a time, and whether acceptance or the cost of a step makes the knee."""
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from analysis.measure.knee import Factor, RecordedSweep, change, load_sweep, open_factors, parts_frame
+from analysis.publish import charts
+from analysis.publish.chapters.common import in_words, provenance
+from analysis.publish.chart import Chart
+from analysis.publish.tables import Markdown, escape_text, table
+from analysis.records import Problem
+from analysis.stats import Interval
+
+MADE = "95 %, paired t (log), over prompts"
+PER_CENT = 100.0
+
+
+@dataclass(frozen=True)
+class SweepsPage:
+    """The tables and charts of the chapter; each method that takes a name shows the factor of that name."""
+
+    sweep: RecordedSweep
+    factors: tuple[Factor, ...]
+
+    @property
+    def machine(self) -> str:
+        """Return what the numbers were measured on."""
+        return self.factors[0].points[0].drafted.run.machine.cpu
+
+    def sentence(self) -> Markdown:
+        """Return what was varied, on what, and over how many prompts."""
+        names = ", ".join(escape_text(factor.title) for factor in self.factors)
+        first = self.factors[0].points[0].drafted
+        cell = first.run.cells[0]
+        prompts = len({sample.prompt_id for sample in first.samples})
+        cores = first.run.machine.cores
+        return Markdown(
+            f"{escape_text(self.sweep.title)}: {names}. Measured on {escape_text(self.machine)} with {cores} cores, at "
+            f"depth {cell.depth}, {cell.n_predict} tokens a sample, {prompts} prompts a run over all kinds of text. "
+            f"{escape_text(self.sweep.note)}"
+        )
+
+    def chart(self, name: str) -> Chart | Markdown:
+        """Return tokens, cost and ratio against the values of a factor; the reader picks which."""
+        factor = self._factor(name)
+        frame = parts_frame(factor)
+        if (frame["refused"] != "").all():
+            return Markdown("No value may be shown; the table below says why.")
+        return charts.sweep_parts(
+            frame,
+            name=f"sweep-{_anchor(name)}",
+            factor=factor.title,
+            values=[point.value for point in factor.points],
+            machine=self.machine,
+        )
+
+    def table(self, name: str) -> Markdown:
+        """Return the parts of the speed ratio at every value of a factor."""
+        factor = self._factor(name)
+        frame = parts_frame(factor)
+        rows = []
+        for (value, regime), group in frame.groupby(["value", "regime"], sort=False):
+            parts = {row["part"]: in_words(row) for row in group.to_dict("records")}
+            rows.append({"value": value, "regime": regime, "verdict": group["verdict"].iloc[0]} | parts)
+        headings = {
+            "value": factor.title,
+            "regime": "regime",
+            "tokens an evaluation": "tokens an evaluation",
+            "cost of an evaluation": "cost, in raw evaluations",
+            "ratio": "drafted / raw",
+            "verdict": "verdict",
+        }
+        caption = f"Speed ratio and its two parts, on {self.machine}; {MADE}"
+        return table(pd.DataFrame(rows), caption, f"sweep-{_anchor(name)}", columns=headings)
+
+    def explanation(self, name: str) -> Markdown:
+        """Return, in words, where the ratio is best and how its parts change beyond, or what each value changes."""
+        factor = self._factor(name)
+        frame = parts_frame(factor)
+        ratios = frame[(frame["part"] == "ratio") & (frame["refused"] == "")]
+        tell = _knee if factor.ordered else _against_first
+        lines = [tell(factor, regime, ratios[ratios["regime"] == regime]) for regime in dict.fromkeys(ratios["regime"])]
+        return Markdown("\n".join(f"- {line}" for line in lines))
+
+    def provenance(self) -> Markdown:
+        """Return where the numbers come from: the first run's box, and the names of all."""
+        studies = {
+            study.run.id: study
+            for factor in self.factors
+            for point in factor.points
+            for study in (point.raw, point.drafted)
+        }
+        factor = self.factors[0]
+        first = factor.points[0].drafted
+        values = ",".join(point.value for point in factor.points)
+        command = f"specbook sweep {first.run.cells[0].pair} --vary {factor.name}={values}"
+        box = provenance(first, "09_sweeps", f"-p sweep {self.sweep.name}")
+        names = ", ".join(f"`{name}`" for name in studies)
+        return Markdown(
+            f"{box.text}\n\nAll {len(studies)} runs of this chapter: {names}. Such runs are measured by `{command}`."
+        )
+
+    def _factor(self, name: str) -> Factor:
+        for factor in self.factors:
+            if factor.name == name:
+                return factor
+        known = ", ".join(factor.name for factor in self.factors)
+        raise Problem(f"the sweep {self.sweep.name} has no factor {name!r}", expected=f"one of {known}")
+
+
+def sweeps(sweep: str) -> SweepsPage:
+    """Open a recorded sweep, by the name of its file in `data/sweeps` or by path.
+
+    Raises:
+        Problem: there is no such sweep, or one of its runs is missing or does not belong to it.
+    """
+    recorded = load_sweep(sweep)
+    return SweepsPage(recorded, open_factors(recorded))
+
+
+def _knee(factor: Factor, regime: str, ratios: pd.DataFrame) -> str:
+    best = max(ratios.to_dict("records"), key=lambda row: row["estimate"])
+    values = [point.value for point in factor.points if point.value in set(ratios["value"])]
+    place = values.index(str(best["value"]))
+    told = f"**{regime}**: the ratio is highest at {best['value']}, {in_words(best)}."
+    if place + 1 == len(values):
+        return f"{told} That is the last value measured, so no knee was seen."
+    nearest, last = values[place + 1], values[-1]
+    parts = [
+        _grown(change(factor, str(best["value"]), value, regime), value) for value in dict.fromkeys((nearest, last))
+    ]
+    return f"{told} {' '.join(parts)}"
+
+
+def _against_first(factor: Factor, regime: str, ratios: pd.DataFrame) -> str:
+    first = factor.points[0].value
+    others = [point.value for point in factor.points[1:] if point.value in set(ratios["value"])]
+    parts = [_grown(change(factor, first, value, regime), value) for value in others]
+    return f"**{regime}**, against {first}: {' '.join(parts)}"
+
+
+def _grown(parts: dict[str, Interval], value: str) -> str:
+    tokens, cost, ratio = (parts[name] for name in ("tokens an evaluation", "cost of an evaluation", "ratio"))
+    return (
+        f"At {value} an evaluation gives {_per_cent(tokens)} tokens and costs {_per_cent(cost)}, so the ratio changes "
+        f"by {_per_cent(ratio)}."
+    )
+
+
+def _per_cent(ratio: Interval) -> str:
+    shown = ratio.map(lambda value: PER_CENT * (value - 1))
+    if shown.low is None or shown.high is None:
+        return f"{shown.estimate:+.0f} % (n = {shown.n})"
+    return f"{shown.estimate:+.0f} % [{shown.low:+.0f}, {shown.high:+.0f}] (n = {shown.n})"
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace("_", "-")
