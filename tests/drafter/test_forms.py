@@ -4,6 +4,8 @@ import gguf
 import numpy as np
 import pytest
 
+from analysis.convert.compare import compare_models
+from analysis.convert.gguf import read_gguf
 from analysis.convert.pairs import load_pair
 from analysis.convert.quantize import quantize
 from analysis.convert.recipes import load_recipe
@@ -69,8 +71,10 @@ def test_the_official_converter_makes_the_shipped_file_from_its_checkpoint(local
     forms.unpack(SHIPPED, local_target, tmp_path)
     made = forms.make_forms(tmp_path, converter, progress=False)
     assert forms.require_equal_tensors(made.q8_0, SHIPPED) == made.tensors
-    quantize(SHIPPED, tmp_path / "ours.gguf", load_recipe("f16"), progress=False)
-    assert forms.require_equal_tensors(made.f16, tmp_path / "ours.gguf") == made.tensors
+    # The quantizer may keep a tensor of one row in another type than the converter; its numbers are the same.
+    ours = quantize(SHIPPED, tmp_path / "ours.gguf", load_recipe("f16"), progress=False)
+    changes = compare_models(read_gguf(made.f16), ours, progress=False)
+    assert max(change.rms for change in changes) == 0
 
 
 def test_without_a_checkpoint_there_is_nothing_to_convert(tmp_path):
