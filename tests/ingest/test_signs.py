@@ -142,3 +142,14 @@ def test_curves_recorded_with_a_real_server_are_called_healthy_and_loops_are_not
     assert set(healthy["named"]) == {"flat"}
     # A loop accepts most of what is drafted and not nearly all: only the emitted text shows it.
     assert set(found.loc[found["cause"] == "loop", "named"]) == {"flat"}
+
+
+def test_recorded_faults_are_told_from_the_sound_drafter_beside_them() -> None:
+    found = recorded()
+    legs = {
+        row["what"].rsplit(", ", 1)[-1]: row["named"] for row in found.to_dict("records") if "failures" in row["what"]
+    }
+    assert legs["sound"] == legs["sound-inside"] == "flat"
+    assert legs["wrong-type"] == legs["untrained"] == "nothing"
+    assert {legs["rotary-pairs"], legs["rotary-halves"]} == {"decay"}  # said to be a collapse, and not one here
+    assert legs["late"] == "flat"  # a fault that no shape shows
