@@ -18,7 +18,15 @@ from analysis.records.places import repo_dir
 
 pytestmark = pytest.mark.engine
 BIN = Path(sys.executable).parent
-CHAPTERS = ["01_convert", "02_launch", "03_acceptance", "04_depth_regime", "05_economics"]
+CHAPTERS = [
+    "01_convert",
+    "02_launch",
+    "03_acceptance",
+    "04_depth_regime",
+    "05_economics",
+    "06_exactness",
+    "07_failures",
+]
 # The cells of the second chapter that show times, memory or the state of the host.
 MEASURED = {
     "page.doctor_table()",

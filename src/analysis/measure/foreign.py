@@ -24,7 +24,7 @@ class Foreign:
     same_text: int
 
 
-def foreign_drafter(*, prompts: int = 12, count: int = 48) -> tuple[Foreign, ...]:
+def foreign_drafter(*, prompts: int = 6, count: int = 40) -> tuple[Foreign, ...]:
     """Let a synthetic target be drafted for by its own drafter and by that of another seed, in process.
 
     Raises:
