@@ -11,7 +11,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tqdm.auto import tqdm
+from tqdm import tqdm
 
 from analysis.convert.broken import permute_rotary, untrained
 from analysis.convert.fetch import fetch
