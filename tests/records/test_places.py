@@ -44,3 +44,10 @@ def test_away_from_a_checkout_it_says_what_to_do(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(places, "__file__", str(tmp_path / "a" / "b" / "c" / "places.py"))
     with pytest.raises(Problem, match=r"no data/ folder .* set SPECBOOK_DATA"):
         places.repo_dir()
+
+
+def test_a_word_of_a_command_names_no_folder_of_another_place(tmp_path, monkeypatch):
+    monkeypatch.setenv("SPECBOOK_CACHE", str(tmp_path / "cache"))
+    assert places.redact_word("/opt/of/somebody/bin/llama-server") == "llama-server"
+    assert places.redact_word(str(tmp_path / "cache" / "models" / "a.gguf")) == "$CACHE/models/a.gguf"
+    assert places.redact_word("--ctx-size") == "--ctx-size"

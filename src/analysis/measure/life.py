@@ -18,7 +18,7 @@ from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
 from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
 from analysis.records.model import Fill
-from analysis.records.places import redact
+from analysis.records.places import redact_word
 from analysis.records.store import RunWriter
 
 SAVED = "filler.bin"
@@ -171,7 +171,7 @@ class Life:
         return ServerLife(
             id=self.name,
             pair=self.leg.pair.name,
-            argv=tuple(redact(word) for word in self._server.argv),
+            argv=tuple(redact_word(word) for word in self._server.argv),
             started=self._started,
             ended=now(),
             warmups=self._warmups,

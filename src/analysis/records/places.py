@@ -86,6 +86,12 @@ def redact(text: str) -> str:
     return text
 
 
+def redact_word(word: str) -> str:
+    """Return one word of a command line as it is recorded: redacted, and a path elsewhere by its last part alone."""
+    shown = redact(word)
+    return Path(shown).name if shown.startswith("/") else shown
+
+
 def _user() -> str:
     try:
         return getpass.getuser()
