@@ -61,7 +61,7 @@ def test_a_changed_digit_is_found_wherever_it_stands(cards, name):
     text, exact = cards[name]
     places = [match.start() for match in re.finditer(r"\d", text)]
     missed = []
-    for place in places[::61]:
+    for place in places[::151]:
         changed = text[:place] + str((int(text[place]) + 5) % 10) + text[place + 1 :]
         line = text.count("\n", 0, place) + 1
         if line not in {one.line for one in failures(check_numbers(changed, exact))}:
