@@ -38,7 +38,7 @@ def test_every_number_leads_to_its_entry(chapters):
     assert len(links) > 500
     for name, link in links:
         target, _, anchor = link["href"].partition("#")
-        assert target == "17_sources.html", (name, link)
+        assert target == ("" if name == "17_sources" and link.find_parent("td") else "17_sources.html"), (name, link)
         assert anchor in entries, (name, link)
 
 
@@ -65,6 +65,8 @@ def test_every_point_of_a_chart_leads_to_an_entry(chapters):
 
 def test_a_figure_stands_before_the_first_table(chapters):
     for name, article in chapters.items():
+        if name == "17_sources":  # an index
+            continue
         first = article.select_one("figure.chart, .cited table")
         assert first.name == "figure", name
 
@@ -76,7 +78,8 @@ def test_no_number_is_shown_without_its_corrections(chapters):
         if name == "13_corrections":
             continue
         for link in article.select("a.cite, tr[id] > th"):
-            ids = link.get("data-ids", "").split() or [link.parent["id"]]
+            alone = link["href"].partition("#")[2] if link.name == "a" else link.parent["id"]
+            ids = link.get("data-ids", alone).split()
             for correction in {c.id for notes in notes_for(ids).values() for c in notes}:
                 checked += 1
                 box = link.find_parent("tr") or link.parent

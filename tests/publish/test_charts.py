@@ -57,7 +57,7 @@ def html_of(name: str) -> str:
 
 def marks(svg: str, kind: str) -> int:
     """The number of drawn marks of a kind ("symbol", "rule") outside legends and axes."""
-    groups = re.findall(rf'<g class="mark-{kind} role-mark[^"]*"[^>]*[^/]>(.*?)</g>', svg, flags=re.DOTALL)
+    groups = re.findall(rf'<g class="mark-{kind} role-mark[^"]*"[^>]*(?<!/)>(.*?)</g>', svg, flags=re.DOTALL)
     return sum(len(re.findall(r"<(?:path|line) ", group)) for group in groups)
 
 

@@ -28,6 +28,7 @@ class Cite:
 
     text: str
     ids: tuple[str, ...]
+    page: str = SOURCES
 
 
 @dataclass(frozen=True)
@@ -74,10 +75,15 @@ def cite(name: str, text: str = "") -> Cite:
     return Cite(text or (row.printed.text if row else claim.printed if claim else ""), (name,))
 
 
-def cites(names: Iterable[str]) -> Several:
-    """Return ids as links to their entries; constants, which no card printed, are text."""
+def cites(names: Iterable[str], page: str = SOURCES) -> Several:
+    """Return ids as links to their entries; constants, which no card printed, are text.
+
+    Args:
+        names: the ids.
+        page: where the entries stand; empty for the page that shows the links.
+    """
     known = published.rows().keys() | claims.claims().keys()
-    return Several(tuple(Cite(name, (name,)) if name in known else name for name in names))
+    return Several(tuple(Cite(name, (name,), page) if name in known else name for name in names))
 
 
 def source_link(name: str) -> str:
@@ -159,12 +165,10 @@ def cited_table(
         if len(row) != len(headings):
             raise Problem(f"a row of table {name} has {len(row)} cells", expected=f"{len(headings)}")
         first, *others = (_cell(cell, beside, digits) for cell in row)
-        inner = "".join(
-            f"<td{_class(cell, heading in wide)}>{text}</td>"
-            for cell, heading, text in zip(row[1:], headings[1:], others, strict=True)
-        )
+        inner = "".join(f"<td{_class(cell)}>{text}</td>" for cell, text in zip(row[1:], others, strict=True))
         lines.append(f'<tr{_row_id(row)}><th scope="row">{first}</th>{inner}</tr>')
-    head = "".join(f'<th scope="col">{_text(heading)}</th>' for heading in headings)
+    wider = ' class="wide"'
+    head = "".join(f'<th scope="col"{wider * (heading in wide)}>{_text(heading)}</th>' for heading in headings)
     label = escape(caption, quote=True)
     body = "\n".join(lines)
     return Html(
@@ -184,11 +188,11 @@ def cited_text(*pieces: Cite | str, name: str) -> Html:
 
 
 def chart_columns(frame: pd.DataFrame, ids: str = "id") -> pd.DataFrame:
-    """Return a frame for a chart whose marks lead to their rows: with `href`, and `correction` as text."""
+    """Return a frame for a chart whose marks lead to their rows: with `href`, and `correction`: is there one?"""
     notes: Mapping[str, tuple[Correction, ...]] = notes_for(frame[ids])
     return frame.assign(
         href=[source_link(name) for name in frame[ids]],
-        correction=["; ".join(c.replaced_by for c in notes.get(name, ())) or "none" for name in frame[ids]],
+        correction=["see the table" if name in notes else "none" for name in frame[ids]],
     )
 
 
@@ -202,8 +206,9 @@ def corrected(names: Iterable[str]) -> str:
 def _cell(cell: Cell, notes: _Notes, digits: int) -> str:
     match cell:
         case Cite():
+            others = f' data-ids="{escape(" ".join(cell.ids))}"' * (len(cell.ids) > 1)
             return (
-                f'<a class="cite" data-ids="{escape(" ".join(cell.ids))}" href="{source_link(cell.ids[0])}">'
+                f'<a class="cite"{others} href="{cell.page}#{cell.ids[0]}">'
                 f"{_text(cell.text)}</a>{notes.marks(cell.ids)}"
             )
         case Noted() | Anchor():
@@ -218,9 +223,7 @@ def _cell(cell: Cell, notes: _Notes, digits: int) -> str:
             return _text(str(cell))
 
 
-def _class(cell: Cell, wide: bool) -> str:
-    if wide:
-        return ' class="wide"'
+def _class(cell: Cell) -> str:
     return ' class="number"' if isinstance(cell, float | int) else ""
 
 

@@ -28,8 +28,6 @@ PART_COLOURS = {
     "audit": VERMILION,
     "later fact": GREEN,
     "book": GREY,
-    "measured value": BLUE,
-    "derived statement": GREY,
 }
 
 

@@ -1,16 +1,11 @@
 """The chapter of the sources: every published value and statement with its quote, where links from numbers lead."""
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import pandas as pd
 
 from analysis.evidence import claims, published
 from analysis.evidence.claims import Claim
 from analysis.evidence.published import Row
-from analysis.publish.cards.marks import counts
-from analysis.publish.chart import Chart
 from analysis.publish.cited import Anchor, Cell, Noted, cited_table, cited_text, cites, use_data
 from analysis.publish.tables import Html
 
@@ -28,22 +23,6 @@ class SourcesPage:
             f"{len(self.rows)} measured values and {len(self.statements)} derived statements. The quotes are the "
             "cards' words; a factor that a card does not state is left out, never guessed.",
             name="sources-sentence",
-        )
-
-    def counts_chart(self) -> Chart:
-        """Return how many values and statements each section of each card has."""
-        found = Counter(
-            (f"{entry.card}: {entry.section}", kind)
-            for kind, entries in (("measured value", self.rows), ("derived statement", self.statements))
-            for entry in entries.values()
-        )
-        frame = pd.DataFrame([{"section": s, "kind": kind, "count": n} for (s, kind), n in sorted(found.items())])
-        words = "; ".join(f"{section}: {n} {kind}s" for section, kind, n in frame.itertuples(index=False))
-        return Chart(
-            counts(frame, group="section", part="kind", order=("measured value", "derived statement"), title="entries"),
-            title="Entries by card and section",
-            alt=f"Entries by section: {words}.",
-            name="sources-counts",
         )
 
     def values_table(self, card: str) -> Html:
@@ -64,7 +43,7 @@ class SourcesPage:
             lines,
             ["id", "printed", "quantity", "quote (section)", "stated factors", "note"],
             f"Measured values of card {card}",
-            f"sources-values-{card.lower()}",
+            f"values-{card.lower()}",
             wide=["quote (section)", "stated factors", "note"],
         )
 
@@ -76,7 +55,7 @@ class SourcesPage:
                 Noted(claim.printed, claim.id),
                 f"\N{LEFT DOUBLE QUOTATION MARK}{claim.quote}\N{RIGHT DOUBLE QUOTATION MARK} ({claim.section})",
                 "; ".join(formula.text for formula in claim.formulas) or f"none: {claim.missing}",
-                cites(sorted(claim.names)),
+                cites(sorted(claim.names), page=""),
             ]
             for claim in self.statements.values()
             if claim.card == card
@@ -85,7 +64,7 @@ class SourcesPage:
             lines,
             ["id", "printed", "quote (section)", "formula", "rests on"],
             f"Derived statements of card {card}",
-            f"sources-statements-{card.lower()}",
+            f"said-{card.lower()}",
             wide=["quote (section)", "formula"],
         )
 
