@@ -67,6 +67,41 @@ def test_a_file_that_is_no_whole_gguf_is_one_line(specbook, tmp_path: Path, cont
     assert err.count("\n") == 1
 
 
+def test_a_pipe_is_no_model_and_nobody_waits_for_it(specbook, tmp_path: Path):
+    os.mkfifo(tmp_path / "model.gguf")
+    status, _, err = specbook("inspect", str(tmp_path / "model.gguf"))
+    assert (status, err.count("\n")) == (1, 1)
+    assert "is no regular file; expected a GGUF file" in err
+
+
+@pytest.mark.parametrize("file", ["run.json", "samples.jsonl"])
+def test_nesting_without_end_is_one_line(specbook, local: Path, file: str):
+    run = record(local / "runs" / "deep")
+    (run.path / file).write_text("[" * 100_000 + "\n")
+    status, out, err = specbook("gates", "deep")
+    assert (status, out, err.count("\n")) == (1, "", 1)
+    assert file in err
+
+
+def test_a_run_without_its_record_says_what_is_missing(specbook, local: Path):
+    run = record(local / "runs" / "headless")
+    (run.path / "run.json").unlink()
+    status, _, err = specbook("gates", str(run.path))
+    assert status == 1
+    assert "no run.json in" in err
+
+
+def test_a_folder_that_may_not_be_written_is_one_line(specbook, local: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("analysis.publish.build.shutil.copytree", _refused)
+    status, _, err = specbook("chapter", "01")
+    assert (status, err.count("\n")) == (1, 1)
+    assert "Permission denied" in err
+
+
+def _refused(*_arguments: object, **_options: object) -> None:
+    raise PermissionError(13, "Permission denied", "/somewhere/book")
+
+
 @pytest.mark.parametrize("command", ["gates", "runs"])
 def test_a_run_of_a_newer_schema_is_one_line_and_untouched(specbook, local: Path, command: str):
     run = record(local / "runs" / "newer")

@@ -112,6 +112,33 @@ def test_each_notebook_gets_the_parameters_it_declares(notebooks: Path, tmp_path
     assert nbformat.read(written[1], 4).cells[3].outputs[0].text.startswith("7 recall ")
 
 
+def reader(folder: Path, name: str, code: str) -> None:
+    parameters = nbformat.v4.new_code_cell('data: str = ""  # folder with tables', metadata={"tags": ["parameters"]})
+    cells = [parameters, nbformat.v4.new_code_cell(code)]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}, "language_info": {"name": "python"}}
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / f"{name}.ipynb")
+
+
+def test_chapters_that_only_read_run_side_by_side_and_last(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    meet = "import pathlib, time\nme, other = {!r}\npathlib.Path(me).touch()\nend = time.monotonic() + 60\n"
+    meet += "while not pathlib.Path(other).exists() and time.monotonic() < end: time.sleep(0.1)\n"
+    meet += "assert pathlib.Path(other).exists(), 'nobody ran beside me'"
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    reader(tmp_path, "10_first", meet.format((first, second)))
+    reader(tmp_path, "11_second", meet.format((second, first)))
+    written = run_all(["10_first", "11_second"], {}, tmp_path / "out", folder=tmp_path)
+    assert [path.name for path in written] == ["10_first.ipynb", "11_second.ipynb"]
+    assert all(path.exists() for path in written)
+    assert "chapters that only read: 100%" in capfd.readouterr().err
+
+
+def test_a_reading_chapter_that_fails_says_so(tmp_path: Path) -> None:
+    reader(tmp_path, "10_broken", "1 / 0")
+    with pytest.raises(Problem, match="10_broken failed in cell 2: ZeroDivisionError"):
+        run_all(["10_broken"], {}, tmp_path / "out", folder=tmp_path)
+    assert not (tmp_path / "out" / "10_broken.ipynb").exists()
+
+
 def test_a_parameter_that_no_notebook_declares_stops_before_the_first(notebooks: Path, tmp_path: Path) -> None:
     with pytest.raises(Problem, match="no chapter has a parameter dpeth; .*; did you mean depth"):
         run_all(["01_good"], {"dpeth": 7}, tmp_path / "out", folder=notebooks)

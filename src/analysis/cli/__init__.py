@@ -44,6 +44,12 @@ def main() -> None:
     except Problem as problem:
         print(f"specbook: {problem}", file=sys.stderr)
         sys.exit(1)
+    except OSError as error:
+        problem = Problem(
+            f"{error.filename or 'a file'}: {error.strerror or error}", remedy="check that it exists and may be written"
+        )
+        print(f"specbook: {problem}", file=sys.stderr)
+        sys.exit(1)
     except (KeyboardInterrupt, SystemExit) as ended:
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:
             raise

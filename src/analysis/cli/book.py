@@ -10,6 +10,8 @@ from analysis.publish.build import CHAPTERS, build_book, committed_book, copy_bo
 from analysis.publish.notebooks import find_notebook, notebook_names, run_all
 
 BOTH_LEGS = "05_economics"
+BY_NAME = frozenset({"06_exactness"})
+"""Chapters that measure a pair of their own for a minute and more: the published ones stay until they are asked for."""
 # What follows as `-p NAME VALUE` belongs to the notebooks.
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 Profile = Annotated[str, typer.Option(help="How much to measure: a name from data/grids.")]
@@ -23,13 +25,17 @@ def book(
     profile: Profile = "quick",
     pair: Pair = "",
     only: Annotated[list[str] | None, typer.Option(help="Run this chapter alone; may be given several times.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help=f"Run {', '.join(sorted(BY_NAME))} too, which takes a minute.")
+    ] = False,
 ) -> None:
     """Run the notebooks against a real llama-server, build local/book and print the page to open.
 
     Notebook parameters may follow as papermill takes them: `-p NAME VALUE`, several times.
     """
     common = {"profile": profile} | ({"pair": pair} if pair else {})
-    run_and_build(only or notebook_names(), notebook_parameters(context.args), common)
+    chapters = [name for name in notebook_names() if every or name not in BY_NAME]
+    run_and_build(only or chapters, notebook_parameters(context.args), common)
 
 
 def _measured_before(name: str) -> tuple[bool, str]:

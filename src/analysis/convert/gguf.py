@@ -153,6 +153,8 @@ def read_gguf(path: str | Path) -> GGUFFile:
     """
     path = Path(path)
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise Problem(f"{path} is no regular file", expected="a GGUF file")  # opening a pipe would wait for ever
         with path.open("rb") as source:
             size = source.seek(0, 2)
             if size == 0:

@@ -7,6 +7,8 @@ first day. What comes from somebody else is unpacked only if every entry is one 
 import hashlib
 import io
 import json
+import shlex
+import shutil
 import stat
 import zipfile
 from pathlib import Path
@@ -43,15 +45,16 @@ def write_archive(name: str, out: Path, *, creators: tuple[str, ...] = ()) -> Pa
     if bad:
         raise Problem(
             f"{directory.run.id} is not fit to be archived: {bad[0].name}: {bad[0].saw}",
-            remedy=f"`specbook validate {directory.run.id}` lists everything",
+            remedy=f"`specbook validate {shlex.quote(str(directory.path))}` lists everything",
         )
     target = out / f"{directory.run.id}.zip" if out.is_dir() else out
     partial = target.with_name(f".{target.name}.partial")
     try:
         partial.write_bytes(archive_bytes(directory, creators))
+        partial.replace(target)
     except OSError as error:
-        raise Problem(f"{target} cannot be written: {error.strerror}") from None
-    partial.replace(target)
+        partial.unlink(missing_ok=True)
+        raise Problem(f"{target} cannot be written: {error.strerror}", remedy="name another file with -o") from None
     return target
 
 
@@ -108,7 +111,7 @@ def read_archive(path: Path, into: Path) -> RunDir:
     plain = {name.split("/")[1]: data for name, data in contents.items()}
     try:
         run = parse(Run, json.loads(plain["run.json"]), where=f"{path.name}: run.json")
-    except (KeyError, ValueError):
+    except (KeyError, ValueError, RecursionError):
         raise Problem(f"{path.name} holds no run", expected="a run.json") from None
     if run.id != folder:
         raise Problem(f"{path.name} holds the run {run.id} in a folder {folder!r}", expected="a folder named like it")
@@ -116,11 +119,18 @@ def read_archive(path: Path, into: Path) -> RunDir:
     if target.exists():
         raise Problem(f"{target} is there already", remedy="choose another directory with --into")
     partial = into / f".{run.id}.partial"
-    partial.mkdir(parents=True)
-    for name in RUN_FILES:
-        if name in plain:
-            (partial / name).write_bytes(plain[name])
-    partial.rename(target)
+    try:
+        shutil.rmtree(partial, ignore_errors=True)  # of an unpacking that was killed
+        partial.mkdir(parents=True)
+        for name in RUN_FILES:
+            if name in plain:
+                (partial / name).write_bytes(plain[name])
+        partial.rename(target)
+    except OSError as error:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise Problem(
+            f"{target} cannot be written: {error.strerror}", remedy="name another folder with --into"
+        ) from None
     return RunDir.open(target)
 
 

@@ -8,6 +8,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +18,7 @@ import papermill
 from jupyter_client.manager import AsyncKernelManager
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.exceptions import PapermillExecutionError
+from tqdm import tqdm
 from traitlets.config import Config
 
 from analysis.publish.ipynb import write_notebook
@@ -27,6 +29,9 @@ from analysis.records.places import local_dir, repo_dir
 
 CELL_TIMEOUT = 3600.0
 START_TIMEOUT = 120
+READS = "data"
+"""The parameter that marks a notebook that reads published tables and measures nothing."""
+READERS = 2
 
 
 def notebook_names(folder: Path | None = None) -> list[str]:
@@ -106,7 +111,9 @@ def run_all(
 ) -> list[Path]:
     """Execute notebooks one after the other, each with those parameters that it declares; return their places.
 
-    A progress bar for each, and the bars of its own, are drawn on stderr.
+    Those with a parameter `data` read published tables and measure nothing: they come last, two at a time, so that
+    nothing runs beside a measurement. A progress bar for each notebook (one for all that only read), and the bars of
+    its own, are drawn on stderr.
 
     Args:
         names: the chapters, in order.
@@ -131,12 +138,25 @@ def run_all(
                 remedy=f"did you mean {close[0]}?" if close else "",
             )
     given = {**(common or {}), **parameters}
-    written = []
-    for number, source in enumerate(sources, 1):
-        own = {name: value for name, value in given.items() if name in known[source]}
+    own = {source: {name: value for name, value in given.items() if name in known[source]} for source in sources}
+    readers = [source for source in sources if READS in known[source]]
+    measuring = [source for source in sources if source not in readers]
+    for number, source in enumerate(measuring, 1):
         bar = f"{number}/{len(sources)} {source.stem}"
-        written.append(run_notebook(source, out_dir / source.name, own, timeout=timeout, progress=bar))
-    return written
+        run_notebook(source, out_dir / source.name, own[source], timeout=timeout, progress=bar)
+
+    def read(source: Path) -> Path:
+        return run_notebook(source, out_dir / source.name, own[source], timeout=timeout)
+
+    with _quiet("papermill"), ThreadPoolExecutor(READERS) as pool:
+        try:
+            bar = {"desc": "chapters that only read", "unit": "chapter", "disable": not readers}
+            for _ in tqdm(pool.map(read, readers), total=len(readers), **bar):
+                pass
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return [out_dir / source.name for source in sources]
 
 
 class _Terminal:

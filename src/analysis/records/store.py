@@ -73,8 +73,10 @@ class RunDir:
                 expected="a run directory",
                 remedy="`specbook runs` lists what is there",
             ) from None
-        except (OSError, ValueError) as error:
-            raise Problem(f"{file} cannot be read: {error}") from None
+        except (OSError, ValueError, RecursionError) as error:
+            raise Problem(
+                f"{file} cannot be read: {error}", expected="a run's record", remedy="restore the file from its source"
+            ) from None
         return cls(path, parse(Run, data, where=str(file)))
 
     @property
@@ -144,6 +146,8 @@ def find_run(name: str) -> RunDir:
     for folder in (*(root / name for root in run_roots()), Path(name)):
         if (folder / "run.json").exists():
             return RunDir.open(folder)
+    if name and Path(name).is_dir():
+        return RunDir.open(Path(name))
     known = [file.parent.name for root in run_roots() for file in sorted(root.glob("*/run.json"))]
     raise Problem(
         f"no run {name!r}",
@@ -246,12 +250,14 @@ def read_lines(path: Path, kind: type[T]) -> Iterator[T]:
     """
     if not path.exists():
         return
+    if not path.is_file():
+        raise Problem(f"{path} is no regular file", expected="a journal", remedy="restore the file from its source")
     lines = path.read_bytes().split(b"\n")
     for number, line in enumerate(lines[:-1], 1):
         where = f"{path}:{number}"
         try:
             data = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise Problem(
                 f"{where} is not JSON: {error}",
                 expected="one record a line",
