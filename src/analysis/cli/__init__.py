@@ -45,10 +45,8 @@ def main() -> None:
         print(f"specbook: {problem}", file=sys.stderr)
         sys.exit(1)
     except OSError as error:
-        problem = Problem(
-            f"{error.filename or 'a file'}: {error.strerror or error}", remedy="check that it exists and may be written"
-        )
-        print(f"specbook: {problem}", file=sys.stderr)
+        saw = f"{error.filename or 'a file'}: {error.strerror or error}"
+        print(f"specbook: {Problem(saw, remedy='check that it exists and may be written')}", file=sys.stderr)
         sys.exit(1)
     except (KeyboardInterrupt, SystemExit) as ended:
         if isinstance(ended, SystemExit) and ended.code != INTERRUPTED:

@@ -150,9 +150,8 @@ def run_all(
 
     with _quiet("papermill"), ThreadPoolExecutor(READERS) as pool:
         try:
-            bar = {"desc": "chapters that only read", "unit": "chapter", "disable": not readers}
-            for _ in tqdm(pool.map(read, readers), total=len(readers), **bar):
-                pass
+            done = pool.map(read, readers)
+            list(tqdm(done, "chapters that only read", len(readers), unit="chapter", disable=not readers))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
