@@ -67,6 +67,8 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
     ]
     rows.append(("not checked", _unchecked(study)))
     lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
+    warned = [escape_text(warning) for warning in _warned(study)] or ["of nothing that concerns the whole run"]
+    lines.append("\n: ".join(["gates warned", *warned]) + "\n")
     own = f"papermill notebooks/{chapter}.ipynb out.ipynb {parameters}"
     again = measure_again(run, chapter) if parameters is None else own
     body = "\n".join(lines)
@@ -93,6 +95,15 @@ def _unchecked(study: Study) -> str:
     return f"{gates or 'no gate'}; its files, cache types, flash attention, threads and batches: it does not tell them"
 
 
+def _warned(study: Study) -> list[str]:
+    """Return what gates warn of that touches every number of the run: the host, the servers, the order of the legs."""
+    saw: dict[tuple[str, str], dict[str, None]] = {}
+    for found in refusals(study, "warn"):
+        if found.where.kind not in ("sample", "cell"):
+            saw.setdefault((found.gate, found.expected), {})[found.saw] = None
+    return [f"{gate}: {', '.join(distinct)}; expected {expected}" for (gate, expected), distinct in saw.items()]
+
+
 def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
     """Return a row of estimates as text: estimate, interval, number of prompts, or the refusal."""
     return format_interval(row["estimate"], row["low"], row["high"], row["n"], digits=digits, refused=row["refused"])
@@ -100,7 +111,8 @@ def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
 
 def made_how(frame: pd.DataFrame) -> str:
     """Return how the intervals of a frame were made: level, methods, unit of replication, and whether that is few."""
-    methods = [method for method in dict.fromkeys(frame["method"]) if method]
+    # What follows a comma in a method's name is why it was taken, row by row.
+    methods = [method for method in dict.fromkeys(name.partition(",")[0] for name in frame["method"]) if method]
     few = (frame["low"].notna() & frame["n"].lt(FEW_CLUSTERS)).any()
     warning = f"; n below {FEW_CLUSTERS} is few, and the interval then easily too narrow" if few else ""
     return f"95 %, {', '.join(methods) or 'too few prompts for an interval'}, over prompts{warning}"
