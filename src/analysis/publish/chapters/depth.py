@@ -1,5 +1,6 @@
 """Chapter 04: one quantity after the other by depth and kind of text."""
 
+import re
 from dataclasses import dataclass
 
 import pandas as pd
@@ -12,6 +13,8 @@ from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, interval_table, table
 
 NOT_DRAFTED = "Nothing drafts in this pair."
+
+_NUMBER = re.compile(r"\d[\d.]*")
 
 
 @dataclass(frozen=True)
@@ -61,17 +64,19 @@ class DepthPage:
         return self._table("acceptance", "Accepted over drafted tokens", "aggregate-by-depth")
 
     def refused_table(self) -> Markdown:
-        """Return what gates refused or warned about, counted by reason."""
+        """Return what gates refused or warned about, counted by the kind of what they saw."""
         found = refusals(self.study, "refuse") + refusals(self.study, "warn")
         if not found:
             return Markdown("Nothing was refused, and no gate warned.")
         frame = pd.DataFrame(
-            {"gate": f.gate, "level": f.level, "saw": f.saw, "expected": f.expected, "times": 1} for f in found
+            {"gate": f.gate, "level": f.level, "kind": _kind(f.saw), "saw": f.saw, "expected": f.expected}
+            for f in found
         )
-        counted = frame.groupby(["gate", "level", "expected"], as_index=False, sort=False).agg(
-            saw=("saw", "first"), times=("times", "sum")
+        counted = frame.groupby(["gate", "level", "expected", "kind"], as_index=False, sort=False).agg(
+            saw=("saw", "first"), times=("saw", "size")
         )
-        headings = {"gate": "gate", "level": "level", "times": "times", "saw": "saw (first)", "expected": "expected"}
+        headings = {"gate": "gate", "level": "level", "times": "times"}
+        headings |= {"saw": "saw (first of its kind)", "expected": "expected"}
         return table(counted, "What the gates say of this run", "refused", columns=headings)
 
     def provenance(self) -> Markdown:
@@ -83,6 +88,11 @@ class DepthPage:
         if frame.empty:
             return Markdown(NOT_DRAFTED)
         return interval_table(frame, f"{caption} by depth and regime; {made_how(frame)}", name)
+
+
+def _kind(saw: str) -> str:
+    """Return what a finding saw without its numbers and its particulars: `loop in a cell of recall`."""
+    return _NUMBER.sub("#", saw.partition(": ")[0])
 
 
 def depth_regime(**parameters: object) -> DepthPage:
