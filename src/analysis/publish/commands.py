@@ -52,6 +52,17 @@ def measure_rows(run: Run, chapter: str) -> list[str]:
     ]
 
 
+def measure_more(run: Run, chapter: str, prompts: int) -> str:
+    """Return the command that measures a chapter with more prompts a cell."""
+    return _line(["specbook", "chapter", chapter, *_parameters(run), "-p", "prompts", str(prompts)])
+
+
+def decide_one(run: Run, regime: str, depth: int) -> str:
+    """Return the command that gives an hour to one kind of text at one depth."""
+    place = ["--regimes", regime, "--depths", str(depth)]
+    return _line(["specbook", "decide", "--pair", _pair(run), *place, "--budget", "1h"])
+
+
 def _names(chapter: str) -> frozenset[str]:
     notebook = repo_dir() / "notebooks" / f"{chapter}.ipynb"
     return frozenset(declared(notebook)) if notebook.is_file() else frozenset()
@@ -63,9 +74,13 @@ def _line(words: Sequence[str]) -> str:
 
 
 def _parameters(run: Run) -> list[str]:
-    name = pair_name(run)
-    # A pair that the checkout does not hold was described by a file of whoever measured it.
-    words = ["-p", "pair", name if name in {pair.name for pair in list_pairs()} else f"{name}.toml"]
+    words = ["-p", "pair", _pair(run)]
     if run.profile and run.profile != "quick":
         words += ["-p", "profile" if run.profile in list_grids() else "serving", run.profile]
     return words
+
+
+def _pair(run: Run) -> str:
+    """Return the pair's name; one that the checkout does not hold was described by a file of whoever measured it."""
+    name = pair_name(run)
+    return name if name in {pair.name for pair in list_pairs()} else f"{name}.toml"

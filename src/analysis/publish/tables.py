@@ -136,13 +136,16 @@ def escape_text(text: str) -> str:
     return _MARKUP.sub(r"\\\1", visible(text).strip())
 
 
-def _cell(value: Any, digits: int, *, as_code: bool) -> str:
-    text = _UNBROKEN.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), _as_text(value, digits))
-    if not as_code:
-        return escape_text(text)
+def code_text(text: str) -> str:
+    """Return one line of text that MyST shows as it is, set as code; nothing for nothing."""
     shown = visible(text).strip()
     fence = "`" * (1 + max(map(len, re.findall(r"`+", shown)), default=0))
-    return f"{fence} {shown} {fence}".replace("|", "\\|") if shown else ""
+    return f"{fence} {shown} {fence}" if shown else ""
+
+
+def _cell(value: Any, digits: int, *, as_code: bool) -> str:
+    text = _UNBROKEN.sub(lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), _as_text(value, digits))
+    return code_text(text).replace("|", "\\|") if as_code else escape_text(text)
 
 
 def _as_text(value: Any, digits: int) -> str:

@@ -11,11 +11,13 @@ from analysis.measure.study import Study
 from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, made_how, provenance, study_of
 from analysis.publish.chart import Chart
+from analysis.publish.commands import DECIDED, decide_one, measure_more
 from analysis.publish.frames import interval_texts
-from analysis.publish.tables import Markdown, interval_table, table
+from analysis.publish.tables import Markdown, code_text, interval_table, table
 from analysis.stats import Interval
 
 MIB = 2**20
+MORE_PROMPTS = 20
 # The parts of a break-even, with their decimals.
 PARTS = {"raw": 1, "step": 1, "length": 2, "margin": 2}
 NOTHING_TO_COMPARE = "There is no pair of legs to compare: this run holds only one of raw and drafted."
@@ -46,7 +48,7 @@ class EconomicsPage:
         )
         return Markdown(
             f"On {self.machine}, of {len(shown)} cells, drafting {words}. "
-            f"The speed ratio of drafted to raw decoding lies between {ends}."
+            f"The speed ratio of drafted to raw decoding lies between {ends}. {self._surer()}"
         )
 
     def ratio_chart(self) -> Chart | Markdown:
@@ -201,6 +203,19 @@ class EconomicsPage:
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
         return provenance(self.study, "05_economics")
+
+    def _surer(self) -> str:
+        """Return how to get more certainty, for all cells and for the one that has the least."""
+        run = self.study.run
+        if run.profile == DECIDED:
+            return "The same `specbook decide` again adds prompts, and more prompts narrow the intervals."
+        prompts = max(MORE_PROMPTS, 2 * int(self.ratios["pairs"].max()))
+        width = self.ratios["high"] - self.ratios["low"]
+        cells = self.ratios.assign(width=width)
+        least = cells.sort_values(["n", "width"], ascending=[True, False], na_position="first").iloc[0]
+        all_cells = code_text(measure_more(run, "05_economics", prompts))
+        one_cell = code_text(decide_one(run, least["regime"], int(least["depth"])))
+        return f"More prompts narrow the intervals: {all_cells}, or an hour for the least certain cell, {one_cell}."
 
     def _shown(self) -> pd.DataFrame:
         return self.ratios[self.ratios["refused"] == ""] if len(self.ratios) else self.ratios
