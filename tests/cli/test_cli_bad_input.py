@@ -138,8 +138,11 @@ def test_an_interrupt_is_one_line_and_130():
     assert done.stderr.strip() == "specbook: interrupted; what was recorded is whole, run again to resume"
 
 
-def test_the_committed_runs_can_be_read(specbook, monkeypatch: pytest.MonkeyPatch, local: Path):
-    monkeypatch.setenv("COLUMNS", "200")
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+def test_the_committed_runs_are_listed_with_whole_ids(
+    specbook, monkeypatch: pytest.MonkeyPatch, local: Path, columns: str
+):
+    monkeypatch.setenv("COLUMNS", columns)
     status, out, _ = specbook("runs")
     assert status == 0
     assert all(file.parent.name in out for file in (data_dir() / "runs").glob("*/run.json"))

@@ -22,9 +22,9 @@ def recorded(tmp_path):
     return record
 
 
-def gates(*arguments):
+def gates(*arguments, columns=300):
     load("gates")
-    return CliRunner().invoke(app, ["gates", *arguments], env={"COLUMNS": "300"})
+    return CliRunner().invoke(app, ["gates", *arguments], env={"COLUMNS": str(columns)})
 
 
 def test_a_run_without_refusals_exits_with_0(recorded):
@@ -51,3 +51,14 @@ def test_what_is_in_order_is_shown_on_demand(recorded):
     result = gates(recorded(Label(kind="code", share=1.0, why="parses")), "--all")
     assert "depth-real" in result.output
     assert "5 samples in order" in result.output
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_names_of_gates_are_whole_in_a_narrow_terminal(recorded, columns):
+    result = gates(recorded(Label(kind="loop", share=0.8, why="the same line nine times")), columns=columns)
+    assert "text-of-its-regime" in result.output
+
+
+def test_the_summary_stands_first(recorded):
+    result = gates(recorded(Label(kind="loop", share=0.8, why="the same line nine times")))
+    assert "samples fit to publish" in result.output.splitlines()[0]

@@ -209,6 +209,7 @@ class TestPrompts:
     @pytest.mark.parametrize(
         ("prompts", "saw"),
         [
+            (1, ["1 prompt: points without an interval"]),
             (2, ["2 prompts: points without an interval"]),
             (4, ["4 prompts: few, and two kinds may hide among them"]),
             (5, []),

@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 
 from analysis.cli import app
-from analysis.cli.show import console, harmless
+from analysis.cli.show import console, harmless, table_with_whole
 from analysis.gates import Evidence, Finding, Level, check_all, publishable
 from analysis.records.store import find_run
 
@@ -27,18 +27,22 @@ def gates(
     )
     findings = check_all(evidence)
     shown = [found for found in findings if everything or found.level != "pass"]
-    if shown:
-        console.print(_table(evidence, shown))
     levels = Counter(found.level for found in findings)
     counts = ", ".join(f"{levels[level]} {level}" for level in _COLOURS)
     fit = len(publishable(evidence.samples, findings, evidence.blocks))
-    console.print(f"{harmless(evidence.run.id)}: {counts}; {fit} of {len(evidence.samples)} samples fit to publish")
+    console.print(
+        f"{harmless(evidence.run.id)}: {counts}; {fit} of {len(evidence.samples)} samples fit to publish",
+        soft_wrap=True,
+    )
+    if shown:
+        console.print(_table(evidence, shown), crop=False)
     if levels["refuse"]:
         raise typer.Exit(1)
 
 
 def _table(evidence: Evidence, findings: list[Finding]) -> Table:
-    table = Table("level", "where", "gate", "saw", "expected")
+    names = [found.gate for found in findings]
+    table = table_with_whole("gate", names, ("level", "where"), ("saw", "expected"))
     order = list(_COLOURS)
     for found in sorted(findings, key=lambda found: order.index(found.level)):
         colour = _COLOURS[found.level]

@@ -1,22 +1,22 @@
 """`specbook runs`: what has been recorded."""
 
-from rich.table import Table
-
 from analysis.cli import app
-from analysis.cli.show import console, harmless
+from analysis.cli.show import console, harmless, table_with_whole
 from analysis.records.store import list_runs, run_roots
 
 
 @app.command()
 def runs() -> None:
     """List the runs of this machine and the published ones."""
-    table = Table("run", "where", "samples", "machine", "created", "state", box=None)
+    found = list_runs()
+    ids = [harmless(directory.run.id) for directory in found]
+    table = table_with_whole("run", ids, (), ("where", "samples", "machine", "created"))
     local, _ = run_roots()
-    for directory in list_runs():
+    for name, directory in zip(ids, found, strict=True):
         run = directory.run
         where = "local" if directory.path.is_relative_to(local) else "published"
-        state = "finished" if run.ended else "can be resumed"
-        table.add_row(
-            harmless(run.id), where, str(len(directory.samples())), harmless(run.machine.name), run.created, state
-        )
-    console.print(table if table.row_count else "No run has been recorded yet: `make book` measures one.")
+        state = where if run.ended else f"{where}, can be resumed"
+        created = run.created[: len("2026-01-01T00:00")].replace("T", " ")
+        machine = harmless(run.machine.name)
+        table.add_row(name, state, str(len(directory.samples())), machine, harmless(created))
+    console.print(table if found else "No run has been recorded yet: `make book` measures one.", crop=False)

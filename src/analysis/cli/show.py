@@ -1,7 +1,11 @@
 """Printing what a person reads: sizes with their unit, and text from files made harmless."""
 
+from collections.abc import Iterable
+
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Column, Table
 
 console = Console(highlight=False)
 
@@ -10,6 +14,20 @@ def harmless(text: str, limit: int = 200) -> str:
     """Return untrusted text for a terminal: no control characters, no markup, at most `limit` characters."""
     visible = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[:limit])
     return escape(visible + ("…" if len(text) > limit else ""))
+
+
+def table_with_whole(whole: str, values: Iterable[str], before: Iterable[str], after: Iterable[str]) -> Table:
+    """Return a table, one column of which is never cut or broken however narrow the terminal; the others fold.
+
+    Args:
+        whole: the heading of that column: names that are copied into the next command.
+        values: what it will hold.
+        before: the headings of the columns on its left.
+        after: the headings of the columns on its right.
+    """
+    width = max(map(cell_len, [whole, *values]))
+    left, right = ([Column(heading, overflow="fold") for heading in headings] for headings in (before, after))
+    return Table(*left, Column(whole, no_wrap=True, min_width=width), *right, box=None)
 
 
 def size(nbytes: float) -> str:

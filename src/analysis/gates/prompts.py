@@ -28,4 +28,4 @@ class EnoughPrompts:
                 few = (
                     "points without an interval" if prompts < MIN_CLUSTERS else "few, and two kinds may hide among them"
                 )
-                yield finding(self, "warn", "cell", cell.id, f"{prompts} prompts: {few}")
+                yield finding(self, "warn", "cell", cell.id, f"{prompts} prompt{'' if prompts == 1 else 's'}: {few}")

@@ -322,7 +322,7 @@ def _clopper_pearson(successes: int, trials: int, level: float) -> tuple[float, 
 
 
 def _too_few(n: int, minimum: int, unit: str) -> str:
-    return f"{n} {unit}, and an interval needs {minimum}"
+    return f"{n} {unit.removesuffix('s') if n == 1 else unit}, and an interval needs {minimum}"
 
 
 def _decimals(interval: Interval, scale: float) -> int:
