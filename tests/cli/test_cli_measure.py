@@ -1,11 +1,13 @@
 """Commands that measure, as far as they go without an engine: what they refuse, and what they show of a record."""
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from analysis.cli import app, load
 from analysis.cli.duel import said
 from analysis.records import Problem
+from analysis.records.model import REGIMES
 from analysis.stats import mean_t
 
 
@@ -42,3 +44,18 @@ def test_every_option_says_what_it_does(command):
 def test_an_interval_without_limits_says_why():
     assert said(mean_t([1.0, 1.1], unit="blocks")) == "1.050, no interval: 2 blocks, and an interval needs 3"
     assert said(mean_t([1.0, 1.1, 1.2], unit="blocks")).endswith("(t, 3 blocks)")
+
+
+def test_decide_says_what_its_options_take():
+    load("decide")
+    shown = CliRunner().invoke(app, ["decide", "--help"], env={"COLUMNS": "80"})
+    words = " ".join(shown.output.replace("│", " ").split())
+    assert "default: 0" not in words
+    assert all(regime in words for regime in REGIMES)
+
+
+def test_help_lists_commands_by_name():
+    load()
+    names = get_command(app).list_commands(None)
+    assert "fixture" in names
+    assert names == sorted(names)

@@ -3,16 +3,28 @@
 import sys
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from analysis.records import Problem
 
 INTERRUPTED = 130
 """The exit status after Ctrl-C, as shells have it."""
 
+
+class ByName(TyperGroup):
+    """Lists its commands by name, groups of commands among them."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # of click's type or typer's own, by typer's version
+        """Return the names in order."""
+        return sorted(super().list_commands(ctx))
+
+
 app = typer.Typer(
     name="specbook",
+    cls=ByName,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

@@ -37,10 +37,10 @@ def decide(
     drafted_key_file: Annotated[str, typer.Option(help="A file with the drafting server's key, if another.")] = "",
     spec_type: Annotated[str, typer.Option(help="How the drafter drafts; default: what its file is made for.")] = "",
     n_max: Annotated[
-        int, typer.Option(min=0, help="With two addresses: the longest draft; default: what is seen.")
-    ] = 0,
+        int | None, typer.Option(min=1, help="With two addresses: the longest draft; default: what is seen.")
+    ] = None,
     depths: Annotated[str, typer.Option(help="Tokens in the context, such as 256,2048.")] = "",
-    regimes: Annotated[str, typer.Option(help="Of invention,continuation,recall,prose; all if none.")] = "",
+    regimes: Annotated[str, typer.Option(help="Some of invention, continuation, recall, prose; default: all.")] = "",
     budget: Annotated[str, typer.Option(help="How long measuring may take: 90s, 5min, 1h.")] = "5min",
     corpus: Annotated[str, typer.Option(help="A directory with text to prompt with; else Python's own.")] = "",
     as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
@@ -53,7 +53,7 @@ def decide(
                 "one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair"
             )
         servers = ServerAccess(raw_url, api_key_file), ServerAccess(drafted_url, drafted_key_file or api_key_file)
-        outcome = decide_between(*servers, spec_type=_kind(spec_type) or "draft-simple", n_max=n_max, **options)
+        outcome = decide_between(*servers, spec_type=_kind(spec_type) or "draft-simple", n_max=n_max or 0, **options)
         elsewhere = urlsplit(raw_url).hostname != urlsplit(drafted_url).hostname
     else:
         outcome = measure_and_decide(_pair(target, drafter, pair, spec_type, options["size"]), **options)
