@@ -1,12 +1,13 @@
 """Every pair and profile that ships is valid, and a misspelt name is answered with what exists."""
 
+import re
 from dataclasses import fields, replace
 
 import pytest
 
 from analysis.convert.pairs import list_pairs, list_profiles, load_pair, load_profile, with_files
 from analysis.records import Pair, Problem, Profile, Source
-from analysis.records.places import data_dir
+from analysis.records.places import data_dir, repo_dir
 
 # What a card can leave open beside the fields of a profile itself.
 ELSEWHERE = {"drafter.file", "engine.commit"}
@@ -137,3 +138,11 @@ def test_an_owner_puts_in_files_of_their_own(tmp_path):
     assert isinstance(pair, Pair)
     assert pair.target == Source(kind="path", file=str(tmp_path / "t.gguf"))
     assert pair.drafter == Source(kind="path", file=str(tmp_path / "d.gguf"))
+
+
+def test_the_pair_that_the_book_shows_loads(tmp_path):
+    page = (repo_dir() / "book" / "machine.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "my-pair.toml").write_text(block, encoding="utf-8")
+    pair = load_pair(tmp_path / "my-pair.toml")
+    assert (pair.target.kind, pair.drafter.kind) == ("path", "path")
