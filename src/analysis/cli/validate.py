@@ -25,4 +25,4 @@ def validate(
     if any(check.level == "bad" for check in found):
         console.print("It cannot be contributed as it is.")
         raise typer.Exit(1)
-    console.print("It can be contributed: copy it to data/runs and open a pull request.")
+    console.print("It can be contributed: `specbook publish`, then open a pull request.")
