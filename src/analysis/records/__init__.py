@@ -7,10 +7,10 @@ to say what is wrong would wait half a second.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from analysis.records.blocks import Block, Leg
 from analysis.records.errors import Problem
 
 if TYPE_CHECKING:
+    from analysis.records.blocks import Block, Leg
     from analysis.records.model import (
         Cell,
         Counters,
@@ -56,5 +56,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Return one of the models by name."""
     if name in __all__:
-        return getattr(import_module("analysis.records.model"), name)
+        module = "blocks" if name in ("Block", "Leg") else "model"
+        return getattr(import_module(f"analysis.records.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
