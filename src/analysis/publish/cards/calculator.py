@@ -17,7 +17,7 @@ from analysis.evidence.interval import Interval
 from analysis.evidence.published import Row
 from analysis.evidence.step_model import Model
 from analysis.measure.estimate import depth_frame
-from analysis.measure.study import open_study
+from analysis.measure.study import Study, open_study, raw_beside_drafted
 from analysis.publish.cards.marks import BARS, CLICK, NAMES, bars_and_points, equal_line, short_label
 from analysis.publish.chart import Chart
 from analysis.publish.cited import Cell, chart_columns, cite, cited_table, cited_text, corrected, source_link, use_data
@@ -195,14 +195,15 @@ def calculator(data: str = "") -> CalculatorPage:
 
 
 def local_lengths() -> pd.DataFrame:
-    """Return the mean accepted length of every cell of the committed runs, with raw rate and step of the same cell.
+    """Return the mean accepted length of every cell of committed runs, with raw rate and step of the same cell.
+
+    Of each pair the newest run with both legs is taken: a row without a raw rate answers nothing here.
 
     Columns: run, regime, depth, n_max, estimate, low, high, n, method, raw (tokens/s), step (ms). Refused cells are
     left out.
     """
     frames = []
-    for folder in sorted(path.parent for path in (data_dir() / "runs").glob("*/run.json")):
-        study = open_study(str(folder))
+    for study in _newest_of_each_pair():
         lengths = depth_frame(study, "mean accepted length")
         if lengths.empty:
             continue
@@ -218,6 +219,18 @@ def local_lengths() -> pd.DataFrame:
             kept = kept.merge(values[["regime", "depth", column]], on=["regime", "depth"], how="left")
         frames.append(kept)
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
+
+
+def _newest_of_each_pair() -> list[Study]:
+    found: dict[str, Study] = {}
+    for folder in sorted(path.parent for path in (data_dir() / "runs").glob("*/run.json")):
+        study = open_study(str(folder))
+        if not raw_beside_drafted(study.run):
+            continue
+        pair = study.run.id.removesuffix(f"-{study.run.profile}-{study.run.id.rsplit('-', 1)[-1]}")
+        if pair not in found or found[pair].run.created < study.run.created:
+            found[pair] = study
+    return [found[pair] for pair in sorted(found)]
 
 
 def _offer(choice: Choice) -> dict[str, Any]:
