@@ -332,6 +332,15 @@ class TestHost:
         fixed = [varied(n, leg_order=0) for n in range(4)] + [raw_sample(n + 4, leg_order=1) for n in range(4)]
         assert [level for level, _ in found(OrderBalanced(), make_evidence(samples=fixed))] == ["warn"]
 
+    def test_an_order_that_is_balanced_only_over_all_regimes_is_not(self):
+        drafted, raw = (replace(cell, regime="prose") for cell in (DRAFTED, RAW))
+        samples = [varied(n, leg_order=0) for n in range(4)] + [raw_sample(n, leg_order=1) for n in range(4)]
+        samples += [replace(varied(n, leg_order=1), cell=drafted.id) for n in range(4)]
+        samples += [raw_sample(n, raw, leg_order=0) for n in range(4)]
+        run = make_run(cells=(DRAFTED, RAW, drafted, raw))
+        (finding,) = OrderBalanced().check(make_evidence(run=run, samples=samples))
+        assert finding.saw == "one leg nearly always first in continuation at depth 256, prose at depth 256"
+
 
 class TestContrasts:
     def test_a_contrast_of_a_run_is_checked_by_id(self):

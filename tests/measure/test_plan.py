@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from analysis.launch import ServerConfig
+from analysis.measure.grid import Setting, tasks
 from analysis.measure.plan import DRAFTED, RAW, LegPlan, balanced_order, check_context, list_grids, load_grid, raw_leg
 from analysis.records import Engine, Machine, Pair, Problem, Source
 
@@ -78,3 +79,18 @@ def test_no_leg_is_always_first():
     # and neither follows a linear drift: the positions of a leg balance within every four blocks
     weights = [block if balanced_order(legs, block)[0].leg == RAW else -block for block in range(4)]
     assert sum(weights) == 0
+
+
+@pytest.mark.parametrize("prompts", [2, 5, 8])
+def test_order_is_balanced_within_every_cell(prompts):
+    setting = Setting(machine=MACHINE, engine=ENGINE, found=None, corpus=None)
+    grid = load_grid("quick", prompts=prompts)
+    first = Counter()
+    for task in tasks([raw_leg(LEG), LEG], grid, setting):
+        if task.order == 0:
+            first[task.cell.depth, task.cell.regime, task.leg.leg] += 1
+    for depth in grid.depths:
+        for regime in grid.regimes:
+            assert abs(first[depth, regime, RAW] - first[depth, regime, DRAFTED]) <= (2 if prompts == 2 else 1)
+        at_depth = {leg: sum(first[depth, regime, leg] for regime in grid.regimes) for leg in (RAW, DRAFTED)}
+        assert at_depth[RAW] == at_depth[DRAFTED]

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import count
 
 from tqdm import tqdm
 
@@ -51,14 +50,15 @@ def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
     """Return every sample of the grid in the order of measuring.
 
     Depths ascend, so that each context extends the one before it in the server's cache. Within a depth, one
-    prompt is measured on every leg before the next, in balanced order: drift reaches all legs alike.
+    prompt is measured on every leg before the next, in balanced order: drift reaches all legs alike. The order is
+    balanced over the prompts of each cell, and shifted from one regime to the next: were it counted through, four
+    regimes would give each of them the same order at every prompt.
     """
     planned = []
-    block = count()
     for depth in grid.depths:
         for number in range(grid.prompts):
-            for regime in grid.regimes:
-                order = balanced_order(legs, next(block))
+            for place, regime in enumerate(grid.regimes):
+                order = balanced_order(legs, number + place)
                 for position, leg in enumerate(order):
                     cell = leg.cell(grid, depth=depth, regime=regime, machine=setting.machine, engine=setting.engine)
                     planned.append(Task(leg=leg, cell=cell, prompt_number=number, order=position))

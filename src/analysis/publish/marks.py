@@ -127,7 +127,7 @@ def said_of_intervals(rows: Frame, points: Frame | None = None) -> str:
     missing = rows["low"].isna()
     return sentences(
         "" if missing.all() else "Bars are 95 % intervals.",
-        "Where there is no bar, too few prompts were measured for an interval." if missing.any() else "",
+        "Where there is no bar, an interval needs more prompts, most of all near a ceiling." if missing.any() else "",
         "" if points is None else "Small hollow points are single prompts.",
     )
 

@@ -56,7 +56,7 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
     kept = len(study.publishable)
     dirty = ", with uncommitted changes" if run.dirty else ""
     rows = [
-        ("run", f"`{run.id}`, {len(study.samples)} samples, {kept} of them in the numbers above"),
+        ("run", f"`{run.id}`, {len(study.samples)} samples on all legs, {kept} of them fit to publish"),
         ("machine", _machine(run)),
         ("engine", f"llama-server {run.engine.version}, commit {run.engine.commit or 'unknown'}, {run.engine.backend}"),
         ("text", f"{run.corpus} (SHA-256 {run.corpus_sha256[:16]})"),

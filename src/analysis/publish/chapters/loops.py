@@ -21,7 +21,7 @@ def loops_sentence(study: Study, depth: int) -> Markdown:
     touched = frame[frame["loops"] > 0].to_dict("records")
     words = "; ".join(f"{row['regime']} by {text_of(row['difference'])} tokens" for row in touched)
     return Markdown(
-        f"Of {emissions} emissions at depth {depth} that are code, prose, recall or a loop, {loops} loop. Their mean "
+        f"Of {emissions} emissions at depth {depth} that are of their kind or a loop, {loops} loop. Their mean "
         f"accepted length is {text_of(alone.mean_length)}. Left in, they would change {words}."
     )
 
