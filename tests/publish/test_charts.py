@@ -114,7 +114,8 @@ def test_without_an_interval_the_raw_points_stand_alone() -> None:
     )
     chart = charts.depth_by_regime(frame, name="a", quantity="length", points=points)
     assert chart.note == (
-        "Where there is no bar, an interval needs more prompts, most of all near a ceiling. Small hollow points are single prompts."
+        "Where there is no bar, an interval needs more prompts, most of all near a ceiling. "
+        "Small hollow points are single prompts."
     )
     svg = chart.svg()
     assert marks(svg, "rule") == 0

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.gates import Finding
 from analysis.measure.estimate import depth_frame, depth_points
+from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, made_how, provenance, refusals, study_of
@@ -64,8 +66,11 @@ class DepthPage:
         return self._table("acceptance", "Accepted over drafted tokens", "aggregate-by-depth")
 
     def refused_table(self) -> Markdown:
-        """Return what gates refused or warned about, counted by the kind of what they saw."""
-        found = refusals(self.study, "refuse") + refusals(self.study, "warn")
+        """Return what gates refused or warned about, counted by the kind of what they saw.
+
+        This chapter shows the drafted leg, so what is said of raw samples and cells alone is left to chapter 05.
+        """
+        found = [f for f in refusals(self.study, "refuse") + refusals(self.study, "warn") if not self._is_raw(f)]
         if not found:
             return Markdown("Nothing was refused, and no gate warned.")
         frame = pd.DataFrame(
@@ -77,7 +82,14 @@ class DepthPage:
         )
         headings = {"gate": "gate", "level": "level", "times": "times"}
         headings |= {"saw": "saw (first of its kind)", "expected": "expected"}
-        return table(counted, "What the gates say of this run", "refused", columns=headings)
+        return table(counted, "What the gates say of the drafted leg and of the whole run", "refused", columns=headings)
+
+    def _is_raw(self, found: Finding) -> bool:
+        if found.where.kind == "sample":
+            legs = {str(sample.index): sample.leg for sample in self.study.samples}
+            return DRAFTED in legs.values() and legs.get(found.where.id) == RAW
+        raw = {cell.id for cell in self.study.run.cells if cell.spec_type == "none"}
+        return found.where.kind == "cell" and found.where.id in raw and len(raw) < len(self.study.run.cells)
 
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
