@@ -196,8 +196,8 @@ class EconomicsPage:
         }
         caption = (
             f"Mean accepted length at which a drafted step breaks even on {self.machine}, and what was measured; "
-            f"regimes together, over the prompts kept on both legs; {made_how(frame)} for the break-even. Above a margin of 0 "
-            "a drafted step pays"
+            f"regimes together, over the prompts kept on both legs; {made_how(frame)} for the break-even. "
+            "Above a margin of 0 a drafted step pays"
         )
         return table(frame, caption, "break-even", columns=headings)
 
