@@ -91,6 +91,6 @@ def test_order_is_balanced_within_every_cell(prompts):
             first[task.cell.depth, task.cell.regime, task.leg.leg] += 1
     for depth in grid.depths:
         for regime in grid.regimes:
-            assert abs(first[depth, regime, RAW] - first[depth, regime, DRAFTED]) <= (2 if prompts == 2 else 1)
+            assert abs(first[depth, regime, RAW] - first[depth, regime, DRAFTED]) == prompts % 2
         at_depth = {leg: sum(first[depth, regime, leg] for regime in grid.regimes) for leg in (RAW, DRAFTED)}
         assert at_depth[RAW] == at_depth[DRAFTED]

@@ -51,14 +51,14 @@ def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
 
     Depths ascend, so that each context extends the one before it in the server's cache. Within a depth, one
     prompt is measured on every leg before the next, in balanced order: drift reaches all legs alike. The order is
-    balanced over the prompts of each cell, and shifted from one regime to the next: were it counted through, four
-    regimes would give each of them the same order at every prompt.
+    balanced over the prompts of each cell, and over the regimes at each prompt: were it counted through, four regimes
+    would give each of them the same order at every prompt.
     """
     planned = []
     for depth in grid.depths:
         for number in range(grid.prompts):
             for place, regime in enumerate(grid.regimes):
-                order = balanced_order(legs, number + place)
+                order = balanced_order(balanced_order(legs, number), place)
                 for position, leg in enumerate(order):
                     cell = leg.cell(grid, depth=depth, regime=regime, machine=setting.machine, engine=setting.engine)
                     planned.append(Task(leg=leg, cell=cell, prompt_number=number, order=position))
