@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analysis.convert.files import file_sha256
 from analysis.records import FileHash
-from analysis.records.places import portable, redact, repo_dir
+from analysis.records.places import portable, redact_word, repo_dir
 
 PACKAGES = ("llama-cpp-python", "numpy", "scipy", "pandas", "httpx", "papermill", "jupyter-book", "specbook")
 
@@ -35,7 +35,7 @@ def commit() -> tuple[str, bool]:
 
 def command_line() -> tuple[str, ...]:
     """Return how this process was called, without addresses, keys and machine paths."""
-    return tuple(redact(word) for word in (Path(sys.argv[0]).name, *sys.argv[1:]))
+    return tuple(redact_word(word) for word in (Path(sys.argv[0]).name, *sys.argv[1:]))
 
 
 def file_hashes(paths: Sequence[Path]) -> tuple[FileHash, ...]:
