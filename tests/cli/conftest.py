@@ -5,6 +5,17 @@ import sys
 import pytest
 
 from analysis.cli import main
+from analysis.cli.show import console
+
+
+@pytest.fixture(autouse=True)
+def wide_terminal(monkeypatch):
+    """A terminal in which no table folds, unless a test asks for another with COLUMNS.
+
+    A console that was made while COLUMNS was set keeps that width; pytest-xdist sets it for its workers.
+    """
+    monkeypatch.setattr(console, "_width", None)
+    monkeypatch.setenv("COLUMNS", "200")
 
 
 @pytest.fixture

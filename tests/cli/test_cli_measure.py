@@ -1,11 +1,14 @@
 """Commands that measure, as far as they go without an engine: what they refuse, and what they show of a record."""
 
+import re
+
 import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
 from analysis.cli import app, load
 from analysis.cli.duel import said
+from analysis.measure.access import corpus_of
 from analysis.records import Problem
 from analysis.records.model import REGIMES
 from analysis.stats import mean_t
@@ -25,6 +28,10 @@ def invoke(*arguments):
         (("duel", "raw", "raw"), "names no target"),
         (("duel", "smollm2-ngram", "smollm2-ngram", "--regime", "poetry"), "no regime named 'poetry'"),
         (("crossing", "smollm2-raw"), "drafts nothing"),
+        (("measure", "smollm2-ngrm"), "smollm2-ngrm"),
+        (("measure", "smollm2-ngram", "--profile", "qick"), "no profile named 'qick'"),
+        (("measure", "smollm2-ngram", "--corpus", "README.md"), "expected a file that `specbook corpus` wrote"),
+        (("corpus", "text.json.gz", "--from", "nowhere"), "no directory nowhere"),
     ],
 )
 def test_what_cannot_be_measured_is_said_before_anything_starts(arguments, complaint):
@@ -34,7 +41,7 @@ def test_what_cannot_be_measured_is_said_before_anything_starts(arguments, compl
     assert complaint in str(result.exception)
 
 
-@pytest.mark.parametrize("command", ["duel", "sweep", "calibrate", "crossing"])
+@pytest.mark.parametrize("command", ["duel", "sweep", "calibrate", "crossing", "measure"])
 def test_every_option_says_what_it_does(command):
     shown = invoke(command, "--help")
     assert shown.exit_code == 0
@@ -59,3 +66,10 @@ def test_help_lists_commands_by_name():
     names = get_command(app).list_commands(None)
     assert "fixture" in names
     assert names == sorted(names)
+
+
+def test_the_prompts_text_is_saved_for_another_machine(tmp_path):
+    result = invoke("corpus", str(tmp_path / "text.json.gz"))
+    assert result.exit_code == 0
+    assert re.search(r"\d+ texts of Python .*, SHA-256 [0-9a-f]{64}", result.output)
+    assert corpus_of(str(tmp_path / "text.json.gz")).sha256 == corpus_of("").sha256

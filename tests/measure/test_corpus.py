@@ -1,7 +1,12 @@
+import gzip
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from analysis.measure.access import corpus_of
 from analysis.measure.corpus import Corpus, Text
 from analysis.records import Problem
 
@@ -75,3 +80,39 @@ def test_a_directory_without_usable_code_is_refused_in_one_line(tmp_path, files,
 def test_a_missing_directory_is_named(tmp_path):
     with pytest.raises(Problem, match="no directory .*nowhere"):
         Corpus.from_directory(tmp_path / "nowhere")
+
+
+def test_a_saved_corpus_is_the_same_corpus_and_always_the_same_file(library, tmp_path):
+    for name in ("one.json.gz", "other.json.gz"):
+        library.save(tmp_path / name)
+    assert Corpus.load(tmp_path / "one.json.gz") == library
+    assert (tmp_path / "one.json.gz").read_bytes() == (tmp_path / "other.json.gz").read_bytes()
+    assert corpus_of(str(tmp_path / "one.json.gz")).sha256 == library.sha256
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-9],
+        lambda data: b"text, not gzip",
+        lambda data: gzip.compress(b"{}"),
+        lambda data: gzip.compress(b'{"title": "t", "sha256": "0", "texts": [["a"]]}'),
+        lambda data: gzip.compress(b'{"title": "t", "sha256": "0", "texts": 5}'),
+        lambda data: gzip.compress(b"[]"),
+        lambda data: gzip.compress(gzip.decompress(data).replace(b"x = 1", b"x = 2")),
+    ],
+)
+def test_a_damaged_corpus_is_refused(tmp_path, damage):
+    file = tmp_path / "text.json.gz"
+    Corpus.of("made up", [Text("a.py", "code", "x = 1")]).save(file)
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(Problem, match=r"text\.json\.gz"):
+        Corpus.load(file)
+
+
+@given(texts)
+def test_any_corpus_comes_back(written):
+    with TemporaryDirectory() as folder:
+        corpus = Corpus.of("made up", written)
+        corpus.save(Path(folder) / "text.json.gz")
+        assert Corpus.load(Path(folder) / "text.json.gz") == corpus

@@ -22,7 +22,9 @@ def crossing_command(
     prompts: Annotated[int, typer.Option(min=3, help="Prompts, each on every leg.")] = 6,
     n_predict: Annotated[int | None, typer.Option(min=8, help="Tokens to generate; default: the profile's.")] = None,
     profile: Annotated[str, typer.Option(help="A grid of data/grids for the sizes that are not given.")] = "quick",
-    corpus: Annotated[str, typer.Option(help="Directory with text; default: Python's standard library.")] = "",
+    corpus: Annotated[
+        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
+    ] = "",
 ) -> None:
     """Decode at chosen acceptances beside raw, and show where they are equally fast. It goes on where it stopped."""
     size = {"depths": [depth] if depth else None, "regimes": ["prose"], "prompts": prompts, "n_predict": n_predict}

@@ -28,7 +28,9 @@ def duel(
     b: Annotated[list[str] | None, typer.Option(help="Change a factor of the second side.")] = None,
     until: Annotated[float, typer.Option(min=0, help="Stop once the interval is so narrow: 0.05 is 5 %.")] = 0.0,
     restart: Annotated[bool | None, typer.Option(help="A server for each leg; default: where memory is short.")] = None,
-    corpus: Annotated[str, typer.Option(help="Directory with text; default: Python's standard library.")] = "",
+    corpus: Annotated[
+        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
+    ] = "",
     again: Annotated[bool, typer.Option("--again", help="Set aside what was fought before.")] = False,
 ) -> None:
     """Fight a duel, or show one that is already fought. The ratio is the speed of B over that of A."""

@@ -1,6 +1,7 @@
 """Printing what a person reads: sizes with their unit, and text from files made harmless."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -28,6 +29,16 @@ def table_with_whole(whole: str, values: Iterable[str], before: Iterable[str], a
     width = max(map(cell_len, [whole, *values]))
     left, right = ([Column(heading, overflow="fold") for heading in headings] for headings in (before, after))
     return Table(*left, Column(whole, no_wrap=True, min_width=width), *right, box=None)
+
+
+def interval_text(row: Mapping[Any, Any] | None, digits: int) -> str:
+    """Return a row of a frame of estimates with its interval and count, why it is refused, or nothing for no row."""
+    if row is None:
+        return ""
+    if row["refused"]:
+        return f"refused: {harmless(row['refused'])}"
+    limits = "" if row["low"] != row["low"] else f" [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
+    return f"{row['estimate']:.{digits}f}{limits} (n={row['n']})"
 
 
 def size(nbytes: float) -> str:

@@ -1,12 +1,12 @@
 """`specbook sweep PAIR --vary FACTOR=VALUES`: a pair at every combination of some factors."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from analysis.cli import app
-from analysis.cli.show import console, harmless
+from analysis.cli.show import console, harmless, interval_text
 from analysis.measure.sweep import measure_sweep, sweep_frame
 
 COLUMNS = {"mean accepted length": 2, "acceptance": 2, "decode rate": 1, "ratio": 3}
@@ -23,7 +23,9 @@ def sweep(
     prompts: Annotated[int | None, typer.Option(min=1, help="Prompts a cell.")] = None,
     n_predict: Annotated[int | None, typer.Option(min=2, help="Tokens to generate.")] = None,
     raw: Annotated[bool, typer.Option(help="Also measure the target without speculation, for the ratio.")] = True,
-    corpus: Annotated[str, typer.Option(help="Directory with text; default: Python's standard library.")] = "",
+    corpus: Annotated[
+        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
+    ] = "",
     again: Annotated[
         bool, typer.Option("--again", help="Measure finished cells again; the old ones are kept.")
     ] = False,
@@ -45,18 +47,9 @@ def sweep(
     for key, rows in frame.groupby([*names, "regime", "depth"], sort=False):
         found = {row["quantity"]: row for row in rows.to_dict("records")}
         settings = ", ".join(f"{name}={value}" for name, value in zip(names, key, strict=False))
-        cells = [_said(found.get(name), COLUMNS[name]) for name in shown]
+        cells = [interval_text(found.get(name), COLUMNS[name]) for name in shown]
         verdict = str(found.get("ratio", {}).get("verdict", ""))
         table.add_row(harmless(settings), str(key[-2]), str(key[-1]), *cells, verdict)
     console.print(table)
     runs = dict.fromkeys(study.run.id for point in points for study in (point.raw, point.study) if study)
     console.print(f"Recorded in {harmless(', '.join(runs), limit=2000)}; `specbook gates RUN` says what was refused.")
-
-
-def _said(row: dict[Any, Any] | None, digits: int) -> str:
-    if row is None:
-        return ""
-    if row["refused"]:
-        return f"refused: {harmless(row['refused'])}"
-    limits = "" if row["low"] != row["low"] else f" [{row['low']:.{digits}f}, {row['high']:.{digits}f}]"
-    return f"{row['estimate']:.{digits}f}{limits} (n={row['n']})"

@@ -33,13 +33,15 @@ class ServerAccess:
             raise Problem(f"the API key file {self.api_key_file} cannot be read: {error.strerror}") from None
 
 
-def corpus_of(directory: str) -> Corpus:
-    """Return the text of a directory, or of Python's own standard library where none is named.
+def corpus_of(place: str) -> Corpus:
+    """Return the text of a directory or of a saved corpus, or of Python's own standard library where none is named.
 
     Raises:
         Problem: see `Corpus`.
     """
-    return Corpus.from_directory(Path(directory)) if directory else Corpus.standard_library()
+    if not place:
+        return Corpus.standard_library()
+    return Corpus.load(place) if Path(place).is_file() else Corpus.from_directory(place)
 
 
 @contextmanager

@@ -1,16 +1,20 @@
-"""The text that prompts are cut from: Python's own standard library, or a directory the user names."""
+"""The text that prompts are cut from: Python's own standard library, a directory the user names, or a saved corpus."""
 
+import gzip
 import hashlib
+import json
 import os
 import pydoc_data.topics
 import sys
 import sysconfig
+import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
+from analysis.convert.files import whole_file
 from analysis.records import Problem
 
 CODE_SUFFIXES = frozenset({".py"})
@@ -26,6 +30,7 @@ _NOT_LIBRARY = frozenset(
 )  # fmt: skip
 # Written when Python was built: they hold paths of the machine that built it.
 _BUILD_PREFIX = "_sysconfigdata"
+_SAVED = "a file that `specbook corpus` wrote"
 _NOT_SOURCE = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
@@ -86,6 +91,37 @@ class Corpus:
                 remedy="name a directory with source code, or leave it out to use Python's standard library",
             )
         return cls.of(f"directory {root.resolve().name}", texts)
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Return the corpus that `save` wrote.
+
+        Raises:
+            Problem: the file is missing, is no saved corpus, or its texts are not those that were saved.
+        """
+        file = Path(path)
+        try:
+            saved = json.loads(gzip.decompress(file.read_bytes()))
+            found = cls.of(saved["title"], [Text(*fields) for fields in saved["texts"]])
+            expected = saved["sha256"]
+        except FileNotFoundError:
+            raise Problem(f"no file {file}", expected=_SAVED) from None
+        except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
+            raise Problem(f"{file} is no saved corpus: {type(error).__name__}", expected=_SAVED) from None
+        if found.sha256 != expected:
+            raise Problem(f"the texts in {file} have SHA-256 {found.sha256}", expected=f"{expected}, as when saved")
+        return found
+
+    def save(self, path: Path | str) -> None:
+        """Write the corpus to one file, so that another machine can be asked the same prompts.
+
+        Two machines whose Pythons differ have different standard libraries, and so different prompts.
+        """
+        saved: dict[str, Any] = {"title": self.title, "sha256": self.sha256}
+        saved["texts"] = [(text.name, text.kind, text.content) for text in self.texts]
+        with whole_file(Path(path)) as unfinished:
+            # No time and no name in the header: the same texts make the same file.
+            unfinished.write_bytes(gzip.compress(json.dumps(saved).encode(), mtime=0))
 
     def of_kind(self, kind: Literal["code", "prose"]) -> tuple[Text, ...]:
         """Return the texts of one kind."""
