@@ -65,6 +65,15 @@ def add_chart_scripts(app: Sphinx, pagename: str, _template: str, context: dict[
         app.add_js_file(name, loading_method="defer")
 
 
+def let_tables_scroll_by_keyboard(
+    _app: Sphinx, _pagename: str, _template: str, context: dict[str, Any], _doctree: Any
+) -> None:
+    """Let the keyboard reach the boxes in which wide tables scroll; the theme makes them for a mouse alone."""
+    if "body" in context:
+        box = 'class="pst-scrollable-table-container"'
+        context["body"] = context["body"].replace(box, f'{box} tabindex="0"')
+
+
 def drop_idle_files(_app: Sphinx, pagename: str, _template: str, context: dict[str, Any], _doctree: Any) -> None:
     """Drop scripts and styles that are repeated or have no work on this page; warn of one from the network."""
     has_cards = "sd-" in (context.get("body") or "")  # what sphinx-design made
@@ -121,6 +130,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("config-inited", provide_scripts)
     app.connect("html-page-context", add_chart_scripts)
+    app.connect("html-page-context", let_tables_scroll_by_keyboard)
     app.connect("html-page-context", drop_idle_files, priority=900)
     app.connect("build-finished", check_pages)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

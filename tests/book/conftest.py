@@ -32,6 +32,19 @@ FLAGS = [
     "--disable-sync",
 ]
 
+# WCAG 2's contrast of an element's text with what lies behind it.
+CONTRAST = """(selector) => {
+    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
+    const light = rgb => rgb.slice(0, 3).map(v => v / 255)
+        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+    const behind = e => { const c = channels(getComputedStyle(e).backgroundColor);
+        return c.length < 4 || c[3] > 0 ? c : e.parentElement ? behind(e.parentElement) : [255, 255, 255]; };
+    return [...document.querySelectorAll(selector)].map(e => {
+        const pair = [light(channels(getComputedStyle(e).color)), light(behind(e))].sort((a, b) => b - a);
+        return (pair[0] + 0.05) / (pair[1] + 0.05); });
+}"""
+
 
 @dataclass(frozen=True)
 class Site:

@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Page
 
 from analysis.publish.build import toc_pages
-from conftest import BOOK, Site, Visit
+from conftest import BOOK, CONTRAST, Site, Visit
 
 pytestmark = pytest.mark.browser
 
@@ -27,18 +27,6 @@ UNLABELLED = """() => [...document.querySelectorAll('main input')]
     .filter(i => !i.labels.length && !i.getAttribute('aria-label')).map(i => i.outerHTML)"""
 FITS = """[...document.querySelectorAll('.chart-live svg')]
     .every(svg => Math.abs(svg.clientWidth - svg.closest('.chart-live').clientWidth) < 3)"""
-# WCAG 2's contrast of an element's text with what lies behind it.
-CONTRAST = """(selector) => {
-    const channels = colour => colour.match(/[\\d.]+/g).map(Number);
-    const light = rgb => rgb.slice(0, 3).map(v => v / 255)
-        .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-        .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-    const behind = e => { const c = channels(getComputedStyle(e).backgroundColor);
-        return c.length < 4 || c[3] > 0 ? c : e.parentElement ? behind(e.parentElement) : [255, 255, 255]; };
-    return [...document.querySelectorAll(selector)].map(e => {
-        const pair = [light(channels(getComputedStyle(e).color)), light(behind(e))].sort((a, b) => b - a);
-        return (pair[0] + 0.05) / (pair[1] + 0.05); });
-}"""
 
 
 def check_page(opened: Visit, site: Site, name: str) -> None:

@@ -13,7 +13,7 @@ from analysis.evidence.choices import choices
 from analysis.evidence.consistency.lengths import carried_length
 from analysis.evidence.step_model import compare, missed_by, models, raw_steps
 from analysis.stats.economics import break_even_acceptance, break_even_length, decode_at
-from conftest import Site, Visit
+from conftest import CONTRAST, Site, Visit
 
 pytestmark = pytest.mark.browser
 Start = Callable[..., Visit]
@@ -147,3 +147,20 @@ def test_without_scripts_tables_and_formulas_remain(site: Site, visit: Start) ->
     assert page.locator(".calculator noscript").is_visible()
     assert page.locator("#calculator-cards tbody tr").count() > 10
     assert page.locator("main math").count() > 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ".calculator label, .calculator dt, .calculator dd, .calculator strong, .calculator option, .calculator legend",
+        ".calculator a, main p a",
+        ".cited td, .cited th, .cited caption, .cited td a",
+    ],
+)
+def test_every_text_stands_out_from_what_lies_behind_it(site: Site, visit: Start, scheme: str, texts: str) -> None:
+    opened = visit(site.address, color_scheme=scheme).open(f"{site.address}/{NAME}.html")
+    opened.locator(".calculator[data-ready=true]").wait_for()
+    found = opened.evaluate(CONTRAST, texts)
+    assert found
+    assert min(found) >= 4.5  # WCAG 2.2, level AA, for text of normal size

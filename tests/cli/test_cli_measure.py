@@ -8,7 +8,9 @@ from typer.testing import CliRunner
 
 from analysis.cli import app, load
 from analysis.cli.duel import said
+from analysis.cli.measure import _table as measured_table
 from analysis.measure.access import corpus_of
+from analysis.measure.study import open_study
 from analysis.records import Problem
 from analysis.records.model import REGIMES
 from analysis.stats import mean_t
@@ -32,6 +34,7 @@ def invoke(*arguments):
         (("measure", "smollm2-ngram", "--profile", "qick"), "no profile named 'qick'"),
         (("measure", "smollm2-ngram", "--corpus", "README.md"), "expected a file that `specbook corpus` wrote"),
         (("corpus", "text.json.gz", "--from", "nowhere"), "no directory nowhere"),
+        (("perplexity", "nowhere.gguf", "README.md"), "nowhere.gguf"),
     ],
 )
 def test_what_cannot_be_measured_is_said_before_anything_starts(arguments, complaint):
@@ -59,6 +62,21 @@ def test_decide_says_what_its_options_take():
     words = " ".join(shown.output.replace("│", " ").split())
     assert "default: 0" not in words
     assert all(regime in words for regime in REGIMES)
+
+
+@pytest.mark.parametrize(
+    ("run", "headings"),
+    [
+        ("smollm2-ngram-quick-2a2692", ["acceptance", "raw decode rate", "drafted / raw", "verdict"]),
+        ("smollm2-ngram-quick-f5d417", ["acceptance", "decode rate"]),
+    ],
+)
+def test_a_measured_grid_is_shown_by_its_legs(run, headings):
+    table = measured_table(open_study(run))
+    shown = [str(column.header) for column in table.columns]
+    assert set(headings) <= set(shown)
+    assert ("verdict" in shown) == ("verdict" in headings)
+    assert table.row_count == 8
 
 
 def test_help_lists_commands_by_name():

@@ -26,6 +26,8 @@ CHAPTERS = [
     "05_economics",
     "06_exactness",
     "07_failures",
+    "08_two_machines",
+    "09_sweeps",
 ]
 # The cells of the second chapter that show times, memory or the state of the host.
 MEASURED = {

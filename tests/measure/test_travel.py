@@ -4,10 +4,20 @@ from dataclasses import replace
 
 import pytest
 
+from analysis.measure.knee import Factor, Point
 from analysis.measure.study import Study, open_study
-from analysis.measure.travel import acceptance_differences, step_cost_ratios, travels, verdicts_beside
+from analysis.measure.travel import (
+    acceptance_differences,
+    against,
+    pooled_difference,
+    ratios_beside,
+    step_cost_ratios,
+    travels,
+    verdicts_beside,
+)
 from analysis.publish.chapters.travels import travels as travels_page
 from analysis.records import Problem
+from analysis.stats import mean_t
 
 FIRST, SECOND = "smollm2-ngram-quick-2a2692", "smollm2-ngram-quick-f5d417"
 
@@ -67,6 +77,47 @@ def test_a_difference_is_judged_by_its_whole_interval(differences, said):
     assert travels(differences, 0.05) == said
 
 
+def test_all_cells_together_count_a_prompt_once(runs):
+    first, second = runs
+    assert pooled_difference(first, first).estimate == 0
+    pooled = pooled_difference(first, second)
+    pairs = [s for s in first.publishable if any(s.drafted)]
+    assert pooled.n == len({sample.prompt_id for sample in pairs} & {s.prompt_id for s in second.publishable})
+    assert pooled.n < len(pairs)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.05])
+def test_where_there_is_no_interval_nothing_is_judged(margin):
+    assert against(mean_t([0.0, 0.0]), margin) == "undecided"
+
+
+def swept(study: Study, factor: float) -> Factor:
+    """One factor with two values, as a machine that takes `factor` times as long for the drafted leg measured it."""
+    drafted = tuple(
+        replace(s, step_ms=tuple(factor * ms for ms in s.step_ms)) if s.leg == "drafted" else s for s in study.samples
+    )
+    points = tuple(Point(value, replace(study, samples=drafted), study) for value in ("8", "9"))
+    return Factor("n_max", "tokens drafted a step", True, points)
+
+
+def test_one_factor_on_two_machines_stands_in_one_frame(runs):
+    frame = ratios_beside(swept(runs[0], 1.0), swept(runs[0], 2.0))
+    assert frame.groupby("machine").size().tolist() == [8, 8]
+    shown = frame[frame["refused"] == ""].pivot(index=["regime", "value"], columns="machine", values="estimate")
+    assert (shown["first"] / shown["second"]).tolist() == pytest.approx([2.0] * len(shown))
+
+
+def test_sweeps_that_share_no_value_or_differ_in_more_than_the_machine_are_refused(runs):
+    first = swept(runs[0], 1.0)
+    others = replace(first, points=tuple(replace(point, value=f"{point.value}0") for point in first.points))
+    with pytest.raises(Problem, match="two sweeps of n_max have no value in common"):
+        ratios_beside(first, others)
+    run = replace(runs[0].run, cells=tuple(replace(cell, p_min=0.5) for cell in runs[0].run.cells))
+    changed = replace(runs[0], directory=_Directory(run))
+    with pytest.raises(Problem, match="the runs differ in p_min"):
+        ratios_beside(first, replace(first, points=tuple(replace(p, drafted=changed) for p in first.points)))
+
+
 def test_runs_that_differ_in_more_than_the_machine_are_refused(runs):
     first, second = runs
     run = replace(second.run, cells=tuple(replace(cell, n_max=4) for cell in second.run.cells))
@@ -90,6 +141,20 @@ def test_the_page_accepts_two_recorded_runs():
     for shown in (page.machines_table(), page.cost_table()):
         assert "AMD EPYC" in shown.text
     assert "first: verdict" in travels_page(FIRST, FIRST).verdict_table().text
+    assert f"`{FIRST}`" in page.provenance().text
+    assert "margin, 0.05 either way" in page.acceptance_chart().note
+    assert "No sweep on both machines" in page.sweep_chart().text
+    assert page.sweep_table().text == ""
+
+
+def test_the_page_shows_a_sweep_of_both_machines_in_one_row(runs):
+    page = replace(travels_page(FIRST, SECOND), sweeps=(swept(runs[0], 1.0), swept(runs[0], 2.0)))
+    text = page.sweep_table().text
+    assert "1: AMD EPYC" in text
+    assert "2: AMD EPYC" in text
+    chart = page.sweep_chart()
+    assert "At 1 both are equally fast." in chart.note
+    assert runs[0].run.id in page.provenance().text
 
 
 class _Directory:

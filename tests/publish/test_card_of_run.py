@@ -16,7 +16,9 @@ from analysis.records.places import data_dir
 from analysis.records.store import RunDir
 from factories import make_run, make_sample
 
-RUNS = sorted(path.parent.name for path in (data_dir() / "runs").glob("*/run.json"))
+# A run of a sweep is one leg at one setting, and there are dozens; whole grids are what cards are written of.
+SWEPT = "\n".join(file.read_text() for file in (data_dir() / "sweeps").glob("*.toml"))
+RUNS = sorted(path.parent.name for path in (data_dir() / "runs").glob("*/run.json") if path.parent.name not in SWEPT)
 
 
 @pytest.fixture(scope="module")

@@ -115,6 +115,11 @@ def test_a_run_that_names_the_machine_is_refused(places: SimpleNamespace) -> Non
     refused(places, f"{RUN}/run.json names the folder")
 
 
+def test_a_run_that_names_a_temporary_file_is_refused(places: SimpleNamespace) -> None:
+    (places.local_runs / RUN / "servers.jsonl").write_text('{"argv": ["-md", "/tmp/specbook-abc/broken.gguf"]}')
+    refused(places, f"{RUN}/servers.jsonl names /tmp/specbook-abc/broken.gguf")
+
+
 def test_a_run_of_many_megabytes_is_refused(places: SimpleNamespace) -> None:
     (places.local_runs / RUN / "samples.jsonl").write_bytes(b" " * 3_000_001)
     refused(places, "expected at most 3,000,000 in a committed run")

@@ -11,6 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -18,6 +19,7 @@ from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
 
 from analysis.records import Problem
 
+LENGTH = struct.Struct("<Q")
 LONG = 1024  # arrays with more elements are kept as a summary
 VERSIONS = (2, 3)
 MAX_DIMENSIONS = 4  # ggml's limits
@@ -153,16 +155,23 @@ def read_gguf(path: str | Path) -> GGUFFile:
     """
     path = Path(path)
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():
+        stamp = path.stat()
+        if not path.is_file() and not path.is_dir():
             raise Problem(f"{path} is no regular file", expected="a GGUF file")  # opening a pipe would wait for ever
-        with path.open("rb") as source:
-            size = source.seek(0, 2)
-            if size == 0:
-                raise Problem(f"{path} is empty", expected="a GGUF file", remedy="fetch it again")
-            with mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                return parse_gguf(content, path)
+        return _read_gguf(path, (stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns))
     except OSError as error:
         raise Problem(f"{path} cannot be read: {error.strerror}", expected="a GGUF file") from None
+
+
+@lru_cache(maxsize=64)
+def _read_gguf(path: Path, _stamp: tuple[int, ...]) -> GGUFFile:
+    """Read a header once as long as the file stays as it is: every cell of a run asks for those of the same files."""
+    with path.open("rb") as source:
+        size = source.seek(0, 2)
+        if size == 0:
+            raise Problem(f"{path} is empty", expected="a GGUF file", remedy="fetch it again")
+        with mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return parse_gguf(content, path)
 
 
 def parse_gguf(content: bytes | mmap.mmap, path: Path) -> GGUFFile:
@@ -235,6 +244,18 @@ class _Reader:
         value = self.content[self.position : self.position + count]
         self.position += count
         return bytes(value)
+
+    def skip_texts(self, count: int, what: str) -> None:
+        """Move past texts. A vocabulary has tens of thousands, so this is written for speed."""
+        content, position, end = self.content, self.position, len(self.content)
+        for _ in range(count):
+            after = position + LENGTH.size
+            length = LENGTH.unpack_from(content, position)[0] if after <= end else end
+            if length > end - after:
+                self.position = position
+                self.raw(self.unpack("Q")[0], what)  # says what is wrong
+            position = after + length
+        self.position = position
 
     def text(self, what: str) -> str:
         (length,) = self.unpack("Q")
@@ -310,13 +331,9 @@ def _read_texts(reader: _Reader, key: str, length: int) -> tuple[Scalar, ...] | 
     reader.require(length, 8, f"elements of {key}")
     kept: list[str] = []
     start = reader.position
-    for index in range(length):
-        (count,) = reader.unpack("Q")
-        if index < LONG:
-            kept.append(reader.raw(count, key).decode("utf-8", errors="replace"))
-        else:
-            reader.require(count, 1, f"bytes of {key}")
-            reader.position += count
+    for _ in range(min(length, LONG)):
+        kept.append(reader.text(key))
+    reader.skip_texts(length - len(kept), key)
     if length <= LONG:
         return tuple(kept)
     end, reader.position = reader.position, start

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 from analysis.measure.estimate import by_cell, cells_of, interval_columns, ratio_frame
+from analysis.measure.knee import Factor, parts_frame
 from analysis.measure.plan import DRAFTED
 from analysis.measure.study import Study
 from analysis.records import Cell, Problem, Sample
-from analysis.stats import mean_t, speed_ratio
+from analysis.stats import Interval, mean_t, speed_ratio
 from analysis.stats.intervals import MIN_CLUSTERS
 
 # In accepted over drafted tokens. Between two depths or two kinds of text the difference is often five times this.
@@ -43,6 +44,21 @@ def acceptance_differences(first: Study, second: Study, *, margin: float = MARGI
         key = {"regime": cell.regime, "depth": cell.depth, "equal_text": equal, "pairs": len(pairs), "travels": judged}
         rows.append(key | interval_columns(difference, refused))
     return pd.DataFrame(rows)
+
+
+def pooled_difference(first: Study, second: Study) -> Interval:
+    """Return the paired difference of accepted over drafted tokens over all cells in common, the second less the first.
+
+    A prompt's differences in several cells count as one, their mean: they share its text.
+
+    Raises:
+        Problem: see `acceptance_differences`.
+    """
+    by_prompt: dict[str, list[float]] = {}
+    for _, pairs, refused in _in_common(first, second):
+        for before, after in () if refused else pairs:
+            by_prompt.setdefault(before.prompt_id, []).append(_acceptance(after) - _acceptance(before))
+    return mean_t([float(np.mean(found)) for found in by_prompt.values()])
 
 
 def step_cost_ratios(first: Study, second: Study) -> pd.DataFrame:
@@ -75,6 +91,33 @@ def verdicts_beside(first: Study, second: Study) -> pd.DataFrame:
     return frames[0][kept].merge(frames[1][kept], on=["regime", "depth"], suffixes=("_first", "_second"))
 
 
+def ratios_beside(first: Factor, second: Factor) -> pd.DataFrame:
+    """Return the speed ratios of one factor swept on two machines, by regime and value.
+
+    Columns: `regime`, `value`, `machine` (`first` or `second`), those of every frame of estimates, and `verdict`.
+
+    Raises:
+        Problem: the sweeps have no value in common, or their cells differ in more than the machine.
+    """
+    values = [point.value for point in first.points if point.value in {other.value for other in second.points}]
+    if not values:
+        raise Problem(f"two sweeps of {first.name} have no value in common", expected="the same values on two machines")
+    for value in values:
+        cell, other = (
+            next(cell for cell in point.drafted.run.cells if cell.spec_type != "none")
+            for factor in (first, second)
+            for point in factor.points
+            if point.value == value
+        )
+        _require_one_factor(cell, other)
+    frames = []
+    for factor, machine in ((first, "first"), (second, "second")):
+        frame = parts_frame(factor)
+        chosen = frame[(frame["part"] == "ratio") & frame["value"].isin(values)]
+        frames.append(chosen.drop(columns="part").assign(machine=machine))
+    return pd.concat(frames, ignore_index=True)
+
+
 def travels(differences: Sequence[float], margin: float) -> Travels:
     """Return whether the mean of paired differences lies within a margin, beyond it, or cannot be told.
 
@@ -82,12 +125,16 @@ def travels(differences: Sequence[float], margin: float) -> Travels:
     """
     if len(differences) >= MIN_CLUSTERS and not any(differences):
         return "equal in every prompt"
-    found = mean_t(differences)
-    if found.low is None or found.high is None:
+    return against(mean_t(differences), margin)
+
+
+def against(difference: Interval, margin: float) -> Travels:
+    """Return whether an interval lies within a margin about 0, beyond it, or across one of its ends."""
+    if difference.low is None or difference.high is None:
         return "undecided"
-    if -margin <= found.low and found.high <= margin:
+    if -margin <= difference.low and difference.high <= margin:
         return "within the margin"
-    return "beyond the margin" if found.low > margin or found.high < -margin else "undecided"
+    return "beyond the margin" if difference.low > margin or difference.high < -margin else "undecided"
 
 
 def _in_common(first: Study, second: Study) -> Iterator[tuple[Cell, list[tuple[Sample, Sample]], str]]:

@@ -24,6 +24,7 @@ from analysis.publish.tables import escape_text
 from analysis.records import Cell, Pair, Problem, Run
 from analysis.stats.intervals import FEW_CLUSTERS
 
+SAID = 3  # what a gate saw, at most, in a card; `specbook gates` prints all of it
 TAGS = ("speculative-decoding", "llama.cpp", "gguf", "specbook")
 _LICENCE = re.compile(r"^[a-z0-9][a-z0-9.+-]*$")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -205,17 +206,21 @@ def _gates(study: Study) -> Iterator[str]:
         f"Every sample passed through the gates of specbook: {levels['refuse']} refusals, {levels['warn']} warnings, "
         f"{levels['unchecked']} that could not be checked, {levels['pass']} in order. What is refused enters no number."
     )
-    counted: Counter[tuple[str, str, str]] = Counter()
-    first: dict[tuple[str, str, str], str] = {}
+    saw: dict[tuple[str, str, str], Counter[str]] = {}
     for found in study.findings:
-        key = (found.level, found.gate, found.expected)
-        counted[key] += 1
-        first.setdefault(key, found.saw)
+        saw.setdefault((found.level, found.gate, found.expected), Counter())[found.saw] += 1
     rows = [
-        (level, gate, str(times), escape_text(first[level, gate, expected]), escape_text(expected))
-        for (level, gate, expected), times in counted.items()
+        (level, gate, str(seen.total()), escape_text(_most_often(seen)), escape_text(expected))
+        for (level, gate, expected), seen in saw.items()
     ]
-    yield pipe_table(("level", "gate", "times", "saw (first)", "expected"), rows)
+    yield pipe_table(("level", "gate", "times", "saw", "expected"), rows)
+
+
+def _most_often(seen: Counter[str]) -> str:
+    """Return what a gate saw most often, and how many other things it saw."""
+    shown = [f"{text} ({times})" if len(seen) > 1 else text for text, times in seen.most_common(SAID)]
+    others = len(seen) - len(shown)
+    return "; ".join([*shown, *([f"{others} others"] if others else [])])
 
 
 def _corrections(run: Run) -> Iterator[str]:

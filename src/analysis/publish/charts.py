@@ -14,6 +14,8 @@ from analysis.publish.formats import format_interval
 from analysis.publish.frames import (
     ACCEPTANCE,
     DEPTH,
+    DIFFERENCE,
+    MACHINES,
     MEANINGS,
     RATE_BY_LENGTH,
     RATE_CURVE,
@@ -44,6 +46,8 @@ __all__ = [
     "break_even",
     "decode_vs_raw",
     "depth_by_regime",
+    "differences",
+    "ratios_of_machines",
     "step_cost",
     "sweep_parts",
 ]
@@ -172,6 +176,62 @@ def sweep_parts(frame: Frame, *, name: str, factor: str, values: list[str], mach
         alt=f"Speed ratio of drafted to raw decoding by {factor}: {words}.",
         name=name,
         note=sentences(said_of_intervals(rows), _measured_on(machine), note, drawn.refusals),
+    )
+
+
+def differences(frame: Frame, *, name: str, margin: float, machines: str, note: str = "") -> Chart:
+    """Return paired differences of acceptance between two machines, beside the margin they were to lie within.
+
+    Args:
+        frame: `DIFFERENCE`.
+        name: the chart's anchor.
+        margin: in accepted over drafted tokens.
+        machines: which two, as the axis says it.
+        note: what to add below the chart.
+    """
+    drawn = shown(frame, DIFFERENCE, digits=3)
+    x = alt.X("depth:O", title="depth (tokens in the cache)")
+    y = alt.Y("estimate:Q", title=f"acceptance, {machines}")
+    edges = alt.Chart(pd.DataFrame({"edge": [-margin, margin]})).mark_rule(strokeDash=[4, 4], color=GREY)
+    drawing = estimates(drawn.rows, x, y, "regime", connected=False) + edges.encode(y=alt.Y("edge:Q"))
+    return Chart(
+        drawing.properties(height=HEIGHT),
+        title="Difference of acceptance, paired by prompt",
+        alt=f"Difference of acceptance by depth: {first_to_last(drawn.rows, 'regime', 'depth')}.",
+        name=name,
+        note=sentences(
+            said_of_intervals(drawn.rows), f"Broken lines are the margin, {margin:g} either way.", note, drawn.refusals
+        ),
+    )
+
+
+def ratios_of_machines(frame: Frame, *, name: str, factor: str, values: list[str], note: str = "") -> Chart:
+    """Return speed ratios against the values of a factor, one line a machine; the reader picks the kind of text.
+
+    Args:
+        frame: `MACHINES`.
+        name: the chart's anchor.
+        factor: what was varied, as the axis says it.
+        values: its values in the order of the axis.
+        note: what to add below the chart.
+    """
+    drawn = shown(frame, MACHINES, digits=2)
+    rows = drawn.rows
+    regimes = order_of(rows["regime"])
+    x = alt.X("value:N", title=factor, sort=values, axis=alt.Axis(labelAngle=0))
+    y = alt.Y("estimate:Q", title="speed ratio, drafted / raw", scale=alt.Scale(zero=False))
+    choice = Choice("regime", regimes, "kind of text")
+    drawing = estimates(rows, x, y, "machine", choices=(choice,))
+    equal = alt.Chart(pd.DataFrame({"equal": [1.0]})).mark_rule(color=GREY).encode(y=alt.Y("equal:Q"))
+    words = "; ".join(
+        f"{row.machine} {row.estimate:.2f} at {row.value}" for row in rows[rows["regime"] == regimes[0]].itertuples()
+    )
+    return Chart(
+        with_choices(drawing + equal, choice).properties(height=HEIGHT),
+        title="Does the same pair pay on both machines?",
+        alt=f"Speed ratio of drafted to raw decoding by {factor}, {regimes[0]}: {words}.",
+        name=name,
+        note=sentences(said_of_intervals(rows), "At 1 both are equally fast.", note, drawn.refusals),
     )
 
 

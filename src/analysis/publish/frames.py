@@ -110,6 +110,18 @@ RATIO = _schema("speed ratio", {"regime": _text(), "depth": _count()}, value=_PO
 # The parts of a speed ratio at each value of a factor that was varied alone.
 SWEEP = _schema("sweep", {"regime": _text(), "value": _text(), "part": _text()}, value=_POSITIVE)
 
+# A paired difference of two shares: acceptance on one machine less that on another.
+DIFFERENCE = _schema(
+    "differences by depth and regime",
+    {"regime": _text(), "depth": _count()},
+    value=pa.Check.in_range(-1, 1, error="must lie between -1 and 1"),
+)
+
+# Speed ratios at each value of a factor, on two machines.
+MACHINES = _schema(
+    "speed ratios on two machines", {"regime": _text(), "value": _text(), "machine": _text()}, value=_POSITIVE
+)
+
 # Decode rate (tokens/s) as measured, beside the mean accepted length (tokens) of the same samples.
 RATE_BY_LENGTH = _schema(
     "decode rate by mean accepted length",

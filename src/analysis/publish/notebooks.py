@@ -29,8 +29,8 @@ from analysis.records.places import local_dir, repo_dir
 
 CELL_TIMEOUT = 3600.0
 START_TIMEOUT = 120
-READS = "data"
-"""The parameter that marks a notebook that reads published tables and measures nothing."""
+READS = frozenset({"data", "first", "result", "sweep"})
+"""Parameters that name published tables or what is recorded: a notebook with one of them measures nothing."""
 READERS = 2
 
 
@@ -111,7 +111,7 @@ def run_all(
 ) -> list[Path]:
     """Execute notebooks one after the other, each with those parameters that it declares; return their places.
 
-    Those with a parameter `data` read published tables and measure nothing: they come last, two at a time, so that
+    Those with a parameter of `READS` measure nothing: they come last, two at a time, so that
     nothing runs beside a measurement. A progress bar for each notebook (one for all that only read), and the bars of
     its own, are drawn on stderr.
 
@@ -139,7 +139,7 @@ def run_all(
             )
     given = {**(common or {}), **parameters}
     own = {source: {name: value for name, value in given.items() if name in known[source]} for source in sources}
-    readers = [source for source in sources if READS in known[source]]
+    readers = [source for source in sources if READS & set(known[source])]
     measuring = [source for source in sources if source not in readers]
     for number, source in enumerate(measuring, 1):
         bar = f"{number}/{len(sources)} {source.stem}"

@@ -22,6 +22,7 @@ _SECRETS = (
     ("an API key", re.compile(r"(?:--api-key[ =]|\bBearer\s+)(?!\$KEY)[A-Za-z0-9._~+/-]{8,}")),
 )
 _HOMES = re.compile(r"/(?:home|Users)/[A-Za-z0-9._-]+/")
+_TEMPORARY = re.compile(r"(?<![\w$])/(?:var/)?tmp/[^\s\"]+")
 
 
 def promote(
@@ -106,6 +107,8 @@ def check_run(run: Path, committed: Path) -> bool:
         if (run / name).exists():
             text = (run / name).read_text(encoding="utf-8")
             check_anonymous(text, where=f"{run.name}/{name}")
+            if temporary := _first(_TEMPORARY, text):
+                raise Problem(f"{run.name}/{name} names {temporary}", expected="no temporary file in a committed run")
             if "://" in text:
                 raise Problem(f"{run.name}/{name} names an address", expected="$URL in its place")
     if committed.exists():

@@ -92,37 +92,11 @@ class PublishedEconomicsPage:
     def break_even_chart(self) -> Chart:
         """Return card A's break-even acceptance by step, beside the acceptance that it prints at each step."""
         grid = break_even_grid()
-        grid["rate"] = [f"raw {rate:g} t/s" for rate in grid["raw"]]
-        lines = (
-            alt.Chart(grid)
-            .mark_line(point=True)
-            .encode(
-                x=alt.X("step_ms:Q", title="step (ms)", scale=alt.Scale(zero=False)),
-                y=alt.Y("acceptance:Q", title="acceptance", scale=alt.Scale(domain=[0, 1])),
-                color=alt.Color("rate:N", scale=alt.Scale(range=[BLUE, GREY])),
-                tooltip=[alt.Tooltip(f"{name}:N") for name in ("step", "rate")],
-            )
-        )
         measured = chart_columns(pd.DataFrame(self._at_steps()))
-        bars = (
-            alt.Chart(measured)
-            .mark_rule(color=BLACK)
-            .encode(x="step_ms:Q", y=alt.Y("low:Q", title="acceptance"), y2="high:Q")
-        )
-        points = (
-            alt.Chart(measured)
-            .mark_point(color=BLACK, shape="square", cursor="pointer")
-            .encode(
-                x="step_ms:Q",
-                y=alt.Y("centre:Q", title="acceptance"),
-                href="href:N",
-                tooltip=[alt.Tooltip("printed:N")],
-            )
-        )
         low, high = grid["acceptance"].min(), grid["acceptance"].max()
         words = "; ".join(f"{r.step_ms:g} ms {r.printed}" for r in measured.itertuples())
         return Chart(
-            alt.layer(lines, bars, points).properties(height=HEIGHT),
+            alt.layer(_needed_lines(grid), *_printed_squares(measured)).properties(height=HEIGHT),
             title="Card A at its greatest depth: acceptance needed (lines) and printed (squares)",
             alt=f"The acceptance needed lies between {low:.2f} and {high:.2f}. Printed by step: {words}.",
             name="published-break-even",
@@ -311,6 +285,34 @@ class PublishedEconomicsPage:
 
     def _predicted(self) -> list[Predicted]:
         return step_model.compare(self.rows)
+
+
+def _needed_lines(grid: pd.DataFrame) -> Any:
+    """Return break-even acceptance by step, one line a raw rate."""
+    rates = grid.assign(rate=[f"raw {rate:g} t/s" for rate in grid["raw"]])
+    return (
+        alt.Chart(rates)
+        .mark_line(point=True)
+        .encode(
+            x=alt.X("step_ms:Q", title="step (ms)", scale=alt.Scale(zero=False)),
+            y=alt.Y("acceptance:Q", title="acceptance", scale=alt.Scale(domain=[0, 1])),
+            color=alt.Color("rate:N", scale=alt.Scale(range=[BLUE, GREY])),
+            tooltip=[alt.Tooltip(f"{name}:N") for name in ("step", "rate")],
+        )
+    )
+
+
+def _printed_squares(measured: pd.DataFrame) -> tuple[Any, Any]:
+    """Return the bars and the squares of printed acceptances by step."""
+    base = alt.Chart(measured)
+    bars = base.mark_rule(color=BLACK).encode(x="step_ms:Q", y=alt.Y("low:Q", title="acceptance"), y2="high:Q")
+    points = base.mark_point(color=BLACK, shape="square", cursor="pointer").encode(
+        x="step_ms:Q",
+        y=alt.Y("centre:Q", title="acceptance"),
+        href="href:N",
+        tooltip=[alt.Tooltip("printed:N")],
+    )
+    return bars, points
 
 
 _LAW_TITLES = {"A": "the step by accepted length, one depth and n_max", "B": "the step by n_max, short prompt"}

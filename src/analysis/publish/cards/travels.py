@@ -97,20 +97,7 @@ class TravelsPage:
 
     def chart(self) -> Chart:
         """Return the length that each acceptance means beside the length that each published economy needs."""
-        lengths = chart_columns(
-            pd.DataFrame(
-                {
-                    "id": c.row.id,
-                    "row": short_label(c.row),
-                    "card": f"card {c.row.card}",
-                    "printed": c.row.printed.text,
-                    "low": float(c.length.low),
-                    "centre": float(c.length.centre),
-                    "high": float(c.length.high),
-                }
-                for c in self._plain()
-            )
-        )
+        lengths = chart_columns(pd.DataFrame(_length_line(c) for c in self._plain()))
         needed = pd.DataFrame(self._needed())
         title = "tokens a step: accepted (points), needed (lines)"
         drawing = bars_and_points(
@@ -182,6 +169,21 @@ def travels(data: str = "") -> TravelsPage:
     use_data(data)
     rows = published.rows()
     return TravelsPage(rows, choices(rows))
+
+
+def _length_line(choice: Choice) -> dict[str, object]:
+    """Return one acceptance as the chart's row: what it is of, and the mean accepted length that it means."""
+    length = choice.length
+    row = choice.row
+    return {
+        "id": row.id,
+        "row": short_label(row),
+        "card": f"card {row.card}",
+        "printed": row.printed.text,
+        "low": float(length.low),
+        "centre": float(length.centre),
+        "high": float(length.high),
+    }
 
 
 def _first(rows: list[Row], quantity: str) -> Cite:

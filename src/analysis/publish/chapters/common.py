@@ -104,6 +104,12 @@ def _warned(study: Study) -> list[str]:
     return [f"{gate}: {', '.join(distinct)}; expected {expected}" for (gate, expected), distinct in saw.items()]
 
 
+def warned_sentence(study: Study) -> str:
+    """Return, for beside a verdict, what gates warned of that touches every number; empty where it is nothing."""
+    found = _warned(study)
+    return f"Read it with care: gates warned of {'; '.join(map(escape_text, found))}." if found else ""
+
+
 def in_words(row: Mapping[Any, Any], *, digits: int = 2) -> str:
     """Return a row of estimates as text: estimate, interval, number of prompts, or the refusal."""
     return format_interval(row["estimate"], row["low"], row["high"], row["n"], digits=digits, refused=row["refused"])

@@ -9,7 +9,7 @@ from analysis.measure.economics import break_even_frame, drafted_rate_frame, rat
 from analysis.measure.estimate import depth_frame, depth_points, interval_columns, ratio_frame, step_frame
 from analysis.measure.study import Study
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, made_how, provenance, study_of
+from analysis.publish.chapters.common import in_words, made_how, provenance, study_of, warned_sentence
 from analysis.publish.chart import Chart
 from analysis.publish.commands import DECIDED, decide_one, measure_more
 from analysis.publish.frames import interval_texts
@@ -48,7 +48,8 @@ class EconomicsPage:
         )
         return Markdown(
             f"On {self.machine}, of {len(shown)} cells, drafting {words}. "
-            f"The speed ratio of drafted to raw decoding lies between {ends}. {self._surer()}"
+            f"The speed ratio of drafted to raw decoding lies between {ends}. "
+            f"{warned_sentence(self.study)} {self._surer()}"
         )
 
     def ratio_chart(self) -> Chart | Markdown:

@@ -6,7 +6,7 @@ from analysis.evidence.references import Reference
 from analysis.measure.estimate import acceptance_frame, cells_of, depth_frame
 from analysis.measure.plan import DRAFTED
 from analysis.measure.study import Study
-from analysis.publish.chapters.common import in_words
+from analysis.publish.chapters.common import in_words, made_how
 from analysis.publish.tables import Markdown, escape_text, table
 
 NOT_PRINTED = ""
@@ -34,7 +34,8 @@ def reference_table(study: Study, depth: int, reference: Reference) -> Markdown:
         "first": "position 1, conditional",
         "where": "where from",
     }
-    caption = f"This pair at depth {depth}, and published figures of another"
+    made = made_how(depth_frame(study, "mean accepted length"))
+    caption = f"This pair at depth {depth} ({made}), and published figures of another, printed without intervals"
     return table(pd.DataFrame(rows), caption, "acceptance-reference", columns=headings)
 
 

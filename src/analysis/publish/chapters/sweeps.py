@@ -1,15 +1,19 @@
 """Chapter 09: one factor at a time, and whether acceptance or the cost of a step makes the knee."""
 
 from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
+from analysis.measure.exact.perplexity import TOLERANCE
 from analysis.measure.knee import Factor, RecordedSweep, change, load_sweep, open_factors, parts_frame
+from analysis.measure.quality import RecordedQuality, load_quality
 from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, provenance
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, escape_text, table
 from analysis.records import Problem
+from analysis.records.places import data_dir
 from analysis.stats import Interval
 
 MADE = "95 %, paired t (log), over prompts"
@@ -22,6 +26,7 @@ class SweepsPage:
 
     sweep: RecordedSweep
     factors: tuple[Factor, ...]
+    qualities: tuple[RecordedQuality, ...] = ()
 
     @property
     def machine(self) -> str:
@@ -83,6 +88,33 @@ class SweepsPage:
         lines = [tell(factor, regime, ratios[ratios["regime"] == regime]) for regime in dict.fromkeys(ratios["regime"])]
         return Markdown("\n".join(f"- {line}" for line in lines))
 
+    def quality_table(self) -> Markdown:
+        """Return what the changed targets of the sweep cost in perplexity; a speed gain is read beside it."""
+        if not self.qualities:
+            return Markdown("No changed target of this sweep was held against its reference.")
+        rows = []
+        for found in self.qualities:
+            quality = found.quality
+            low, high = quality.interval
+            rows.append(
+                {
+                    "file": PurePosixPath(found.changed.path).name,
+                    "perplexity": f"{quality.changed[0]:.2f}",
+                    "reference": f"{quality.reference[0]:.2f}",
+                    "ratio": f"{quality.ratio[0]:.3f} [{low:.3f}, {high:.3f}]",
+                    "top": f"{quality.same_top[0]:.1f} %",
+                    "verdict": quality.verdict(),
+                }
+            )
+        headings = {"file": "changed target", "perplexity": "its perplexity", "reference": "reference's"}
+        headings |= {"ratio": "ratio", "top": "same favourite", "verdict": "quality"}
+        first = self.qualities[0]
+        caption = (
+            f"Perplexity over {first.chunks} chunks of {first.context} tokens ({first.corpus}); ratio paired by token, "
+            f"95 %; kept means at most {TOLERANCE:.0%} above the reference"
+        )
+        return table(pd.DataFrame(rows), caption, "sweep-quality", columns=headings, code=("file",))
+
     def provenance(self) -> Markdown:
         """Return where the numbers come from: the first run's box, and the names of all."""
         studies = {
@@ -116,7 +148,9 @@ def sweeps(sweep: str) -> SweepsPage:
         Problem: there is no such sweep, or one of its runs is missing or does not belong to it.
     """
     recorded = load_sweep(sweep)
-    return SweepsPage(recorded, open_factors(recorded))
+    folder = Path(sweep).parent if sweep.endswith(".toml") else data_dir() / "sweeps"
+    qualities = tuple(load_quality(file) for file in sorted(folder.glob(f"{recorded.name}-*.json")))
+    return SweepsPage(recorded, open_factors(recorded), qualities)
 
 
 def _knee(factor: Factor, regime: str, ratios: pd.DataFrame) -> str:
@@ -137,7 +171,7 @@ def _against_first(factor: Factor, regime: str, ratios: pd.DataFrame) -> str:
     first = factor.points[0].value
     others = [point.value for point in factor.points[1:] if point.value in set(ratios["value"])]
     parts = [_grown(change(factor, first, value, regime), value) for value in others]
-    return f"**{regime}**, against {first}: {' '.join(parts)}"
+    return f"**{regime}**, against {first}: {' '.join(parts) or 'nothing that may be shown.'}"
 
 
 def _grown(parts: dict[str, Interval], value: str) -> str:

@@ -1,14 +1,27 @@
-"""What travels: the same pair, prompts and cells on two machines, beside each other."""
+"""Chapter 08: the same pair, prompts and cells on two machines, beside each other."""
 
 from dataclasses import dataclass
 
 import pandas as pd
 
+from analysis.measure.knee import Factor, load_sweep, open_factors
 from analysis.measure.study import Study, open_study
-from analysis.measure.travel import MARGIN, acceptance_differences, step_cost_ratios, verdicts_beside
-from analysis.publish.chapters.common import in_words
+from analysis.measure.travel import (
+    MARGIN,
+    acceptance_differences,
+    against,
+    pooled_difference,
+    ratios_beside,
+    step_cost_ratios,
+    verdicts_beside,
+)
+from analysis.publish import charts
+from analysis.publish.chapters.common import in_words, provenance
+from analysis.publish.chart import Chart
 from analysis.publish.frames import interval_texts
 from analysis.publish.tables import Markdown, table
+
+NO_SWEEPS = "No sweep on both machines was named, so there is nothing to show of how many tokens to draft."
 
 
 @dataclass(frozen=True)
@@ -19,6 +32,7 @@ class TravelsPage:
     second: Study
     margin: float
     differences: pd.DataFrame
+    sweeps: tuple[Factor, Factor] | None = None
 
     def machines_table(self) -> Markdown:
         """Return what the two runs ran on."""
@@ -38,15 +52,26 @@ class TravelsPage:
         return table(pd.DataFrame(rows), "The two runs", "travel-machines", code=("run",))
 
     def sentence(self) -> Markdown:
-        """Return, in words, in how many cells acceptance travelled."""
+        """Return, in words, whether acceptance travelled: over all prompts, and in how many cells."""
         frame = self.differences
         counts = frame["travels"].value_counts()
         words = ", ".join(f"{name} in {count}" for name, count in counts.items())
         same = " Both runs are of one machine, so this is what repeating alone does." if self._one_machine() else ""
         equal, pairs = int(frame["equal_text"].sum()), int(frame["pairs"].sum())
+        pooled = pooled_difference(self.first, self.second)
         return Markdown(
-            f"The margin was set at {self.margin:g} of accepted over drafted tokens. Of {len(frame)} cells, the paired "
-            f"difference is {words}. {equal} of {pairs} prompts emitted the same tokens in both runs.{same}"
+            f"The margin was set at {self.margin:g} of accepted over drafted tokens. Over all cells together, the "
+            f"paired difference is {pooled.format(decimals=3)} ({pooled.n} prompts): "
+            f"**{against(pooled, self.margin)}**. Of the {len(frame)} cells by themselves it is {words}. {equal} of "
+            f"{pairs} prompts emitted the same tokens in both runs.{same}"
+        )
+
+    def acceptance_chart(self) -> Chart | Markdown:
+        """Return the paired differences beside the margin."""
+        if (self.differences["refused"] != "").all():
+            return Markdown("No difference may be shown; the table below says why.")
+        return charts.differences(
+            self.differences, name="travel-differences", margin=self.margin, machines="second less first machine"
         )
 
     def acceptance_table(self) -> Markdown:
@@ -80,7 +105,9 @@ class TravelsPage:
         """Return both verdicts of every cell."""
         frame = verdicts_beside(self.first, self.second)
         if frame.empty:
-            return Markdown("One of the runs has no raw leg, so there are no verdicts to compare.")
+            return Markdown(
+                "One of the runs has no raw leg, or its gates refuse it, so there are no verdicts to compare."
+            )
         for side in ("first", "second"):
             frame[f"ratio_{side}"] = [
                 in_words({name: row[f"{name}_{side}"] for name in ("estimate", "low", "high", "n", "refused")})
@@ -97,6 +124,56 @@ class TravelsPage:
         caption = f"Does the pair pay? Both runs ({self._named()}); 95 %, paired t (log), over prompts"
         return table(frame, caption, "travel-verdicts", columns=headings)
 
+    def sweep_chart(self) -> Chart | Markdown:
+        """Return the speed ratios of a swept factor on both machines."""
+        if self.sweeps is None:
+            return Markdown(NO_SWEEPS)
+        frame, factor = self._ratios(self.sweeps), self.sweeps[0]
+        if (frame["refused"] != "").all():
+            return Markdown("No ratio may be shown; the table below says why.")
+        values = [point.value for point in factor.points]
+        return charts.ratios_of_machines(frame, name="travel-ratios", factor=factor.title, values=values)
+
+    def sweep_table(self) -> Markdown:
+        """Return the speed ratios of a swept factor and the verdicts, both machines in one row."""
+        if self.sweeps is None:
+            return Markdown("")
+        frame, factor = self._ratios(self.sweeps), self.sweeps[0]
+        rows = []
+        for (regime, value), group in frame.groupby(["regime", "value"], sort=False):
+            row: dict[str, object] = {"regime": regime, "value": value}
+            for of_machine in group.to_dict("records"):
+                row[of_machine["machine"]] = in_words(of_machine)
+                row[f"{of_machine['machine']}: verdict"] = of_machine["verdict"]
+            rows.append(row)
+        names = self._machine_names()
+        columns = {"regime": "regime", "value": factor.title}
+        for name in names:
+            columns |= {name: f"{name}: drafted / raw", f"{name}: verdict": "verdict"}
+        caption = f"Speed ratio by {factor.title} on both machines; 95 %, paired t (log), over prompts"
+        return table(pd.DataFrame(rows), caption, "travel-sweep", columns=columns)
+
+    def provenance(self) -> Markdown:
+        """Return the boxes of both runs, and the names of the swept ones."""
+        boxes = "\n\n".join(provenance(study, "05_economics").text for study in (self.first, self.second))
+        if self.sweeps is None:
+            return Markdown(boxes)
+        ids = {
+            study.run.id for factor in self.sweeps for point in factor.points for study in (point.raw, point.drafted)
+        }
+        return Markdown(f"{boxes}\n\nThe swept runs: {', '.join(f'`{name}`' for name in sorted(ids))}.")
+
+    def _ratios(self, sweeps: tuple[Factor, Factor]) -> pd.DataFrame:
+        names = dict(zip(("first", "second"), self._machine_names(), strict=True))
+        return ratios_beside(*sweeps).replace({"machine": names})
+
+    def _machine_names(self) -> tuple[str, str]:
+        """Return what tells the machines apart in a chart: the backend, or the processor where that is the same."""
+        first, second = (study.run for study in (self.first, self.second))
+        if first.engine.backend != second.engine.backend:
+            return first.engine.backend, second.engine.backend
+        return f"1: {first.machine.cpu}", f"2: {second.machine.cpu}"
+
     def _named(self) -> str:
         return f"{self.first.run.machine.cpu} and {self.second.run.machine.cpu}"
 
@@ -104,11 +181,24 @@ class TravelsPage:
         return self.first.run.machine == self.second.run.machine
 
 
-def travels(first: str, second: str, *, margin: float = MARGIN) -> TravelsPage:
+def travels(
+    first: str, second: str, *, first_sweep: str = "", second_sweep: str = "", margin: float = MARGIN
+) -> TravelsPage:
     """Open two recorded runs, by id or path, and compare them.
 
+    Args:
+        first: a run.
+        second: a run of the same grid on another machine.
+        first_sweep: a recorded sweep on the first machine; its first factor is shown.
+        second_sweep: one of the same factor on the second machine.
+        margin: in accepted over drafted tokens.
+
     Raises:
-        Problem: there is no such run, or the two differ in more than the machine.
+        Problem: there is no such run or sweep, or the two differ in more than the machine.
     """
     studies = open_study(first), open_study(second)
-    return TravelsPage(*studies, margin, acceptance_differences(*studies, margin=margin))
+    swept = None
+    if first_sweep and second_sweep:
+        one, other = (open_factors(load_sweep(name))[0] for name in (first_sweep, second_sweep))
+        swept = one, other
+    return TravelsPage(*studies, margin, acceptance_differences(*studies, margin=margin), swept)
