@@ -16,10 +16,10 @@ from analysis.measure.travel import (
     verdicts_beside,
 )
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, provenance
+from analysis.publish.chapters.common import in_words, provenance, refusals
 from analysis.publish.chart import Chart
 from analysis.publish.frames import interval_texts
-from analysis.publish.tables import Markdown, table
+from analysis.publish.tables import Markdown, escape_text, table
 
 NO_SWEEPS = "No sweep on both machines was named, so there is nothing to show of how many tokens to draft."
 
@@ -96,7 +96,7 @@ class TravelsPage:
     def cost_table(self) -> Markdown:
         """Return how many times as long a verification step takes in the second run."""
         frame = step_cost_ratios(self.first, self.second)
-        frame = frame.assign(ratio=interval_texts(frame))
+        frame = frame.assign(ratio=interval_texts(frame, digits=3))
         headings = {"regime": "regime", "depth": "depth", "ratio": "second / first"}
         caption = f"Duration of a verification step, second run over first ({self._named()}); 95 %, paired t (log)"
         return table(frame, caption, "travel-cost", columns=headings)
@@ -105,9 +105,7 @@ class TravelsPage:
         """Return both verdicts of every cell."""
         frame = verdicts_beside(self.first, self.second)
         if frame.empty:
-            return Markdown(
-                "One of the runs has no raw leg, or its gates refuse it, so there are no verdicts to compare."
-            )
+            return Markdown(f"There are no verdicts of both runs to compare: {self._why_not()}.")
         for side in ("first", "second"):
             frame[f"ratio_{side}"] = [
                 in_words({name: row[f"{name}_{side}"] for name in ("estimate", "low", "high", "n", "refused")})
@@ -173,6 +171,16 @@ class TravelsPage:
         if first.engine.backend != second.engine.backend:
             return first.engine.backend, second.engine.backend
         return f"1: {first.machine.cpu}", f"2: {second.machine.cpu}"
+
+    def _why_not(self) -> str:
+        """Return why a raw leg cannot be used: what the gates saw of its server, or that there is none."""
+        found = [
+            f"{finding.where.id} of `{study.run.id}` is refused, {escape_text(f'{finding.gate}: {finding.saw}')}"
+            for study in (self.first, self.second)
+            for finding in refusals(study, "refuse")
+            if finding.where.kind == "server"
+        ]
+        return "; ".join(found) or "one of them has no raw leg that may be published"
 
     def _named(self) -> str:
         return f"{self.first.run.machine.cpu} and {self.second.run.machine.cpu}"
