@@ -156,7 +156,8 @@ def own_values(
     base = alt.Chart(own.drop(columns="low"))
     for choice in choices:
         base = choice.narrow(base)
-    return base.mark_point(filled=False, size=24, opacity=0.5).encode(
+    # Hidden from screen readers: dozens of points without a name; the chart's description and the table say it.
+    return base.mark_point(filled=False, size=24, opacity=0.5, aria=False).encode(
         x=x,
         y=alt.Y("value:Q", title=y["title"], scale=y["scale"]),
         xOffset=alt.XOffset("regime:N", scale=alt.Scale(domain=values, paddingOuter=1)),
