@@ -84,6 +84,14 @@ def test_the_sentence_and_the_box_say_what_was_run(page):
     assert "specbook sweep smollm2-ngram --vary n_max=8,9,10,11" in page.provenance().text
 
 
+def test_the_best_of_everything_is_named_with_how_much_was_tried(page):
+    text = page.best().text
+    assert text.count("tokens drafted a step: 9") == 4
+    assert "flattered by chance" in text
+    tried = sum(len(factor.points) for factor in page.factors)
+    assert text.count(f"| {tried} |") == 4
+
+
 def test_an_unknown_factor_or_sweep(page):
     with pytest.raises(Problem, match=r"has no factor 'n_mx'; expected one of n_max, other_thing, rising"):
         page.table("n_mx")

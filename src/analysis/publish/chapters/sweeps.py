@@ -88,6 +88,25 @@ class SweepsPage:
         lines = [tell(factor, regime, ratios[ratios["regime"] == regime]) for regime in dict.fromkeys(ratios["regime"])]
         return Markdown("\n".join(f"- {line}" for line in lines))
 
+    def best(self) -> Markdown:
+        """Return the setting with the highest ratio of each kind of text, over everything that was tried."""
+        frames = [parts_frame(factor).assign(factor=factor.title) for factor in self.factors]
+        every = pd.concat(frames, ignore_index=True)
+        ratios = every[(every["part"] == "ratio") & (every["refused"] == "")]
+        if ratios.empty:
+            return Markdown("No ratio may be shown.")
+        rows = []
+        for regime, group in ratios.groupby("regime", sort=False):
+            top = max(group.to_dict("records"), key=lambda row: row["estimate"])
+            rows.append(
+                {"regime": regime, "setting": f"{top['factor']}: {top['value']}", "ratio": in_words(top)}
+                | {"verdict": top["verdict"], "tried": len(group)}
+            )
+        headings = {"regime": "regime", "setting": "best setting", "ratio": "drafted / raw", "verdict": "verdict"}
+        headings["tried"] = "settings tried"
+        caption = f"The best of everything tried on {self.machine}; {MADE}; the best of many is flattered by chance"
+        return table(pd.DataFrame(rows), caption, "sweep-best", columns=headings)
+
     def quality_table(self) -> Markdown:
         """Return what the changed targets of the sweep cost in perplexity; a speed gain is read beside it."""
         if not self.qualities:
