@@ -90,8 +90,7 @@ class SweepsPage:
 
     def best(self) -> Markdown:
         """Return the setting with the highest ratio of each kind of text, over everything that was tried."""
-        frames = [parts_frame(factor).assign(factor=factor.title) for factor in self.factors]
-        every = pd.concat(frames, ignore_index=True)
+        every = pd.concat([_unseen(self.factors, place) for place in range(len(self.factors))], ignore_index=True)
         ratios = every[(every["part"] == "ratio") & (every["refused"] == "")]
         if ratios.empty:
             return Markdown("No ratio may be shown.")
@@ -170,6 +169,15 @@ def sweeps(sweep: str) -> SweepsPage:
     folder = Path(sweep).parent if sweep.endswith(".toml") else data_dir() / "sweeps"
     qualities = tuple(load_quality(file) for file in sorted(folder.glob(f"{recorded.name}-*.json")))
     return SweepsPage(recorded, open_factors(recorded), qualities)
+
+
+def _unseen(factors: tuple[Factor, ...], place: int) -> pd.DataFrame:
+    """Return the parts of one factor, less the settings that a factor before it has: all share the default."""
+    before = {point.drafted.run.id for factor in factors[:place] for point in factor.points}
+    factor = factors[place]
+    new = [point.value for point in factor.points if point.drafted.run.id not in before]
+    frame = parts_frame(factor)
+    return frame[frame["value"].isin(new)].assign(factor=factor.title)
 
 
 def _knee(factor: Factor, regime: str, ratios: pd.DataFrame) -> str:
