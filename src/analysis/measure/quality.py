@@ -18,6 +18,7 @@ from analysis.records.base import parse, plain, record
 
 CONTEXT = 256
 CHUNKS = 40
+LEAST = 256  # tokens, of which the tool predicts half; below a hundred it keeps its result to itself
 PASSAGE = 2000  # characters taken from the beginning of each text, so that no long file has the greatest say
 
 
@@ -51,8 +52,13 @@ def measure_quality(
         chunks: how many chunks at most.
 
     Raises:
-        Problem: a file cannot be read, or see `compare_perplexity`.
+        Problem: a file cannot be read, there are too few tokens for the tool, or see `compare_perplexity`.
     """
+    if context * chunks < LEAST:
+        raise Problem(
+            f"{chunks} chunks of {context} tokens are too few for llama-perplexity to compare",
+            expected=f"at least {LEAST} tokens in all",
+        )
     files = file_hashes([reference, changed])
     found = resolve_engine()
     # No tokenizer gives fewer than a token for eight characters of such text; more than enough is no harm.
