@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page
+from visits import BOOK, Site, Visit
 
 from analysis.publish.build import toc_pages
-from conftest import BOOK, Site, Visit
 
 pytestmark = pytest.mark.browser
 

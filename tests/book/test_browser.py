@@ -5,9 +5,9 @@ from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Page
+from visits import BOOK, CONTRAST, Site, Visit
 
 from analysis.publish.build import toc_pages
-from conftest import BOOK, CONTRAST, Site, Visit
 
 pytestmark = pytest.mark.browser
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Page
+from visits import CONTRAST, Site, Visit
 
 from analysis.evidence import published
 from analysis.evidence.choices import choices
 from analysis.evidence.consistency.lengths import carried_length
 from analysis.evidence.step_model import compare, missed_by, models, raw_steps
 from analysis.stats.economics import break_even_acceptance, break_even_length, decode_at
-from conftest import CONTRAST, Site, Visit
 
 pytestmark = pytest.mark.browser
 Start = Callable[..., Visit]

@@ -7,10 +7,10 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from visits import BOOK
 
 from analysis.publish.build import build_book, toc_pages
 from analysis.records import Problem
-from conftest import BOOK
 
 
 class Links(HTMLParser):
