@@ -62,3 +62,12 @@ def _texts_by_prompt(served):
         {r["prompt"]: r["text_sha256"] for r in served["requests"] if r["drafter"] == d} for d in served["drafters"]
     ]
     return [(hashes[0][prompt], hashes[1][prompt]) for prompt in served["prompts"]]
+
+
+@pytest.mark.parametrize("name", ["training", "second-training"])
+def test_the_agreement_that_the_card_prints_is_that_of_the_log(name):
+    folder = data_dir() / "drafters"
+    last = json.loads((folder / f"smollm2-dspark-{name}.json").read_text())["history"][-20:]
+    means = [sum(record["agreement"][place] for record in last) / len(last) for place in range(6)]
+    row = " | ".join([f"{last[0]['step']:,} to {last[-1]['step']:,}", *(f"{mean:.3f}" for mean in means)])
+    assert f"| {row} |" in (folder / "README.md").read_text()
