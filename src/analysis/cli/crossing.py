@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from analysis.cli import app
+from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless
 from analysis.launch import read_machine
 from analysis.measure.crossing import ACCEPTANCES, crossing_frame, crossing_of, measure_crossing, plan_crossing
@@ -22,9 +23,7 @@ def crossing_command(
     prompts: Annotated[int, typer.Option(min=3, help="Prompts, each on every leg.")] = 6,
     n_predict: Annotated[int | None, typer.Option(min=8, help="Tokens to generate; default: the profile's.")] = None,
     profile: Annotated[str, typer.Option(help="A grid of data/grids for the sizes that are not given.")] = "quick",
-    corpus: Annotated[
-        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
-    ] = "",
+    corpus: CorpusOption = "",
 ) -> None:
     """Decode at chosen acceptances beside raw, and show where they are equally fast. It goes on where it stopped."""
     size = {"depths": [depth] if depth else None, "regimes": ["prose"], "prompts": prompts, "n_predict": n_predict}

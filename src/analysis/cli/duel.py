@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from analysis.cli import app
+from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless
 from analysis.measure.duel import DuelPlan, measure_duel, plan_duel
 from analysis.measure.duel_result import DuelResult, result_of
@@ -28,9 +29,7 @@ def duel(
     b: Annotated[list[str] | None, typer.Option(help="Change a factor of the second side.")] = None,
     until: Annotated[float, typer.Option(min=0, help="Stop once the interval is so narrow: 0.05 is 5 %.")] = 0.0,
     restart: Annotated[bool | None, typer.Option(help="A server for each leg; default: where memory is short.")] = None,
-    corpus: Annotated[
-        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
-    ] = "",
+    corpus: CorpusOption = "",
     again: Annotated[bool, typer.Option("--again", help="Set aside what was fought before.")] = False,
 ) -> None:
     """Fight a duel, or show one that is already fought. The ratio is the speed of B over that of A."""

@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from analysis.cli import app
+from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless, interval_text
 from analysis.measure.estimate import cells_of, depth_frame, ratio_frame
 from analysis.measure.plan import DRAFTED, RAW
@@ -24,9 +25,7 @@ def measure(
     regime: Annotated[list[str] | None, typer.Option(help="Kind of text. May be repeated.")] = None,
     prompts: Annotated[int | None, typer.Option(min=1, help="Prompts a cell.")] = None,
     n_predict: Annotated[int | None, typer.Option(min=2, help="Tokens to generate.")] = None,
-    corpus: Annotated[
-        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
-    ] = "",
+    corpus: CorpusOption = "",
     raw: Annotated[bool, typer.Option(help="Also measure the target without speculation, prompt by prompt.")] = True,
     again: Annotated[bool, typer.Option("--again", help="Set aside what was measured before.")] = False,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from analysis.cli import app
+from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless
 from analysis.measure.access import corpus_of
 from analysis.measure.exact.perplexity import TOLERANCE
@@ -19,9 +20,7 @@ def perplexity(
     *,
     context: Annotated[int, typer.Option(min=8, help="Tokens a chunk.")] = CONTEXT,
     chunks: Annotated[int, typer.Option(min=2, help="Chunks at most.")] = CHUNKS,
-    corpus: Annotated[
-        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
-    ] = "",
+    corpus: CorpusOption = "",
     write: Annotated[Path | None, typer.Option(help="Also record it in this JSON file.")] = None,
 ) -> None:
     """Compare the perplexity of two files, token by token over the same text, with the engine's own tool.

@@ -6,6 +6,7 @@ import typer
 from rich.table import Table
 
 from analysis.cli import app
+from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless, interval_text
 from analysis.measure.sweep import measure_sweep, sweep_frame
 
@@ -23,9 +24,7 @@ def sweep(
     prompts: Annotated[int | None, typer.Option(min=1, help="Prompts a cell.")] = None,
     n_predict: Annotated[int | None, typer.Option(min=2, help="Tokens to generate.")] = None,
     raw: Annotated[bool, typer.Option(help="Also measure the target without speculation, for the ratio.")] = True,
-    corpus: Annotated[
-        str, typer.Option(help="Directory with text, or a file of `specbook corpus`; default: Python's library.")
-    ] = "",
+    corpus: CorpusOption = "",
     again: Annotated[
         bool, typer.Option("--again", help="Measure finished cells again; the old ones are kept.")
     ] = False,
