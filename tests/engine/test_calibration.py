@@ -52,6 +52,13 @@ def test_requests_of_cells_of_one_rate_make_longer_cells(local: Path, engine):
     assert found[0].drafted == cells[0].drafted + cells[2].drafted
 
 
+def test_several_servers_at_once_measure_each_cell_once(local: Path, engine):
+    assert measure_cells(SHORT, engine, 6, servers=2) == 6
+    cells = read_cells(SHORT, engine)
+    assert sorted(cell.number for cell in cells) == list(range(6))
+    assert all(cell.rates == SHORT.rates[cell.number % 2] for cell in cells)
+
+
 def test_drafts_shorten_at_the_end_of_a_request_as_the_truth_assumes(local: Path, engine):
     measure_cells(SHORT, engine, 2)
     for cell in read_cells(SHORT, engine):

@@ -24,6 +24,7 @@ def calibrate(
     emitted: Annotated[int, typer.Option(min=8, help="Tokens a request.")] = 24,
     duels: Annotated[int, typer.Option(min=0, help="Duels of a server against itself, in all.")] = 0,
     minutes: Annotated[float, typer.Option(min=0, help="Stop each part after so long; the next call goes on.")] = 0.0,
+    servers: Annotated[int, typer.Option(min=1, help="Cells measured at once, each on a server; duels never are.")] = 1,
     population: Annotated[str, typer.Option(help="A run whose largest drafted cell is taken as a population.")] = "",
     write: Annotated[bool, typer.Option("--write", help="Write the result to data/, for the book.")] = False,
 ) -> None:
@@ -31,7 +32,7 @@ def calibrate(
     found = resolve_engine()
     campaign = Campaign(requests=requests, emitted=emitted)
     budget = 60 * minutes or None
-    measure_cells(campaign, found, cells, budget_s=budget)
+    measure_cells(campaign, found, cells, budget_s=budget, servers=servers)
     fought = fight(SelfDuels(), found, duels, budget_s=budget) if duels else []
     drawn = population_of(open_study(population)) if population else None
     result = calibration_of(campaign, found, read_cells(campaign, found), fought, drawn)

@@ -26,11 +26,17 @@ def train_drafter(
         Path | None, typer.Option("--from", help="An exported drafter (DIR/hf) of the same shape to begin with.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Decides prompts, texts and the order of training.")] = 1,
+    layers: Annotated[
+        int | None, typer.Option(min=1, help="Layers of the drafter; default: those of the size.")
+    ] = None,
+    block: Annotated[
+        int | None, typer.Option(min=2, help="Tokens drafted at once; default: those of the size.")
+    ] = None,
 ) -> None:
     """Train a DSpark drafter on text that the target writes itself. Needs torch, which the book does not."""
     if stage and stage not in recipe.STAGES:
         raise Problem(f"unknown stage {stage!r}", expected=f"one of {', '.join(recipe.STAGES)}")
-    chosen = shapes.recipe_for(size, seed)
+    chosen = shapes.recipe_for(size, seed, layers=layers, block=block)
     if start is not None:
         export.load_fitting(start, chosen.shape)  # said now, not after the target has written for minutes
     file = target or fetch(load_pair("smollm2-raw").target)

@@ -3,6 +3,8 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from analysis.records import Problem
+
 KINDS = ("code", "prose", "chat", "chat-code", "recall")
 
 
@@ -157,9 +159,17 @@ def gpu_recipe() -> Recipe:
     return Recipe()
 
 
-def recipe_for(size: str, seed: int) -> Recipe:
-    """Return the recipe of a size (`gpu` or `cpu`) with another seed."""
-    return replace(gpu_recipe() if size == "gpu" else cpu_recipe(), seed=seed)
+def recipe_for(size: str, seed: int, *, layers: int | None = None, block: int | None = None) -> Recipe:
+    """Return the recipe of a size (`gpu` or `cpu`) with another seed and, where given, another shape.
+
+    Raises:
+        Problem: the target has fewer layers than the drafter is to have; a drafter begins as copies of them.
+    """
+    recipe = gpu_recipe() if size == "gpu" else cpu_recipe()
+    shape = replace(recipe.shape, layers=layers or recipe.shape.layers, block=block or recipe.shape.block)
+    if shape.layers > shape.target_layers:
+        raise Problem(f"a drafter of {shape.layers} layers", expected=f"at most the target's {shape.target_layers}")
+    return replace(recipe, shape=shape, seed=seed)
 
 
 def cpu_recipe() -> Recipe:

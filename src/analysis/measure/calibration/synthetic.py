@@ -6,9 +6,11 @@ requests are those of any measurement. Each request has a seed of its own, for e
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Lock
 from time import monotonic
 
 import numpy as np
@@ -74,7 +76,9 @@ def read_cells(campaign: Campaign, found: FoundEngine) -> list[SyntheticCell]:
     return list(read_lines(campaign.folder(found) / "cells.jsonl", SyntheticCell))
 
 
-def measure_cells(campaign: Campaign, found: FoundEngine, cells: int, *, budget_s: float | None = None) -> int:
+def measure_cells(
+    campaign: Campaign, found: FoundEngine, cells: int, *, budget_s: float | None = None, servers: int = 1
+) -> int:
     """Measure what is missing of the first `cells` cells; return how many are new.
 
     Args:
@@ -82,6 +86,8 @@ def measure_cells(campaign: Campaign, found: FoundEngine, cells: int, *, budget_
         found: the engine.
         cells: how many there shall be.
         budget_s: stop after so many seconds, between two cells; the next call goes on.
+        servers: rates that are measured at once. Coins are drawn per request, so company changes only the time,
+            and no time is taken here.
 
     Raises:
         Problem: a server failed, or its counters contradict its stream.
@@ -90,18 +96,27 @@ def measure_cells(campaign: Campaign, found: FoundEngine, cells: int, *, budget_
     journal.parent.mkdir(parents=True, exist_ok=True)
     drop_torn_line(journal)
     done = {cell.number for cell in read_cells(campaign, found)}
-    end = None if budget_s is None else monotonic() + budget_s
-    taken = 0
-    with tqdm(total=cells, initial=len(done & set(range(cells))), desc="calibrating", unit="cell") as bar:
-        for place, rates in enumerate(campaign.rates):
-            missing = [n for n in range(place, cells, len(campaign.rates)) if n not in done]
-            share = None if end is None else max(0.0, end - monotonic()) / (len(campaign.rates) - place)
-            if missing:
-                for cell in _cells_of(campaign, found, rates, missing, share):
+    numbers = [sorted(set(range(place, cells, len(campaign.rates))) - done) for place in range(len(campaign.rates))]
+    wanted = [(rates, missing) for rates, missing in zip(campaign.rates, numbers, strict=True) if missing]
+    rounds = -(-len(wanted) // servers)
+    share = None if budget_s is None else budget_s / max(1, rounds)
+    tiny_pair()
+    with (
+        tqdm(total=cells, initial=len(done & set(range(cells))), desc="calibrating", unit="cell") as bar,
+        ThreadPoolExecutor(servers) as pool,
+    ):
+        writing = Lock()
+
+        def measure(rates: tuple[float, ...], missing: Sequence[int]) -> int:
+            taken = 0
+            for cell in _cells_of(campaign, found, rates, missing, share):
+                with writing:
                     append_line(journal, cell)
                     bar.update()
-                    taken += 1
-    return taken
+                taken += 1
+            return taken
+
+        return sum(pool.map(measure, *zip(*wanted, strict=True))) if wanted else 0
 
 
 def tiny_pair() -> tuple[Path, Path]:
