@@ -14,12 +14,18 @@ def result():
 
 
 @pytest.fixture(scope="module")
+def first():
+    return json.loads((data_dir() / "drafters" / "smollm2-dspark-first-training.json").read_text())
+
+
+@pytest.fixture(scope="module")
 def page():
     return (data_dir() / "drafters" / "README.md").read_text()
 
 
-def test_the_recipe_of_the_shipped_drafter_is_the_one_a_user_runs(result):
-    assert result["recipe"] == json.loads(json.dumps(shapes.gpu_recipe().plain()))
+def test_the_recipes_of_the_shipped_drafter_are_those_a_user_runs(result, first):
+    assert first["recipe"] == json.loads(json.dumps(shapes.gpu_recipe().plain()))
+    assert result["recipe"] == json.loads(json.dumps(shapes.recipe_for("gpu", 2).plain()))
 
 
 def test_the_cards_table_is_what_was_recorded(result, page):
@@ -28,16 +34,19 @@ def test_the_cards_table_is_what_was_recorded(result, page):
 
 def test_the_table_of_served_drafters_is_what_was_recorded(page):
     served = json.loads((data_dir() / "drafters" / "smollm2-dspark-served.json").read_text())
-    assert card.served_table(served) in page
+    assert served["drafters"][0] == "this drafter"
+    for other in served["drafters"][1:]:
+        assert card.served_table(served, other) in page
     assert served["files"]["this drafter"]["sha256"] == load_pair("smollm2-dspark").drafter.sha256
-    assert all(text == other for text, other in _texts_by_prompt(served))
+    assert all(len(set(texts)) == 1 for texts in _texts_by_prompt(served))
 
 
-def test_the_cards_counts_are_what_was_recorded(result, page):
+def test_the_cards_counts_are_what_was_recorded(result, first, page):
     flat = " ".join(page.split())
-    assert f"{sum(result['texts'].values()):,} answers" in flat
-    assert f"{sum(result['answer_tokens'].values()) / 1e6:.1f} million tokens" in flat
-    assert f"training {result['history'][-1]['seconds']:.0f} s" in flat
+    for one in (first, result):
+        assert f"{sum(one['texts'].values()):,} answers" in flat
+        assert f"{sum(one['answer_tokens'].values()) / 1e6:.1f} million tokens" in flat
+        assert f"training {one['history'][-1]['seconds']:.0f} s" in flat
     assert f"{shapes.gpu_recipe().shape.parameters():,}" in flat
 
 
@@ -61,13 +70,20 @@ def _texts_by_prompt(served):
     hashes = [
         {r["prompt"]: r["text_sha256"] for r in served["requests"] if r["drafter"] == d} for d in served["drafters"]
     ]
-    return [(hashes[0][prompt], hashes[1][prompt]) for prompt in served["prompts"]]
+    return [[texts[prompt] for texts in hashes] for prompt in served["prompts"]]
 
 
-@pytest.mark.parametrize("name", ["training", "second-training"])
+@pytest.mark.parametrize("name", ["first-training", "training", "second-repeat"])
 def test_the_agreement_that_the_card_prints_is_that_of_the_log(name):
     folder = data_dir() / "drafters"
     last = json.loads((folder / f"smollm2-dspark-{name}.json").read_text())["history"][-20:]
     means = [sum(record["agreement"][place] for record in last) / len(last) for place in range(6)]
     row = " | ".join([f"{last[0]['step']:,} to {last[-1]['step']:,}", *(f"{mean:.3f}" for mean in means)])
     assert f"| {row} |" in (folder / "README.md").read_text()
+
+
+def test_one_seed_on_two_machines_took_the_same_course(result, page):
+    repeat = json.loads((data_dir() / "drafters" / "smollm2-dspark-second-repeat.json").read_text())
+    assert repeat["recipe"] == result["recipe"]
+    apart = [abs(a["loss"] - b["loss"]) for a, b in zip(repeat["history"], result["history"], strict=False)]
+    assert f"apart by at most {max(apart):.4f}" in " ".join(page.split())

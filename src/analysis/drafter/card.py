@@ -32,16 +32,17 @@ def training_table(result: dict[str, Any]) -> str:
     return pipe_table(["kind", "texts", "mean accepted length", *places], rows)
 
 
-def served_table(served: dict[str, Any]) -> str:
+def served_table(served: dict[str, Any], second: str) -> str:
     """Return a Markdown table of two drafters served over the same prompts: a row a kind of text.
 
     Mean accepted length before the text loops, with intervals over prompts; the ratio is paired by prompt.
 
     Args:
-        served: recorded requests: `drafters`, two names, and `requests`, each with `drafter`, `kind`, `prompt`,
+        served: recorded requests: `drafters`, the names, and `requests`, each with `drafter`, `kind`, `prompt`,
             `drafted` and `accepted` (tokens of each verification step), and `steps_before_loop`.
+        second: the drafter that the first one is compared with.
     """
-    first, second = served["drafters"]
+    first = served["drafters"][0]
     rows = []
     for kind in (*KINDS, "all"):
         chosen = [request for request in served["requests"] if kind in (request["kind"], "all")]

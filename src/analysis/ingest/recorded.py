@@ -44,7 +44,7 @@ def recorded() -> pd.DataFrame:
 
 
 def _served() -> Iterator[tuple[str, str, Curve]]:
-    """Yield the shipped drafter and an earlier one, by kind of text before a loop begins, and within the loops."""
+    """Yield the shipped drafter and earlier ones, by kind of text before a loop begins, and within the loops."""
     content = json.loads((data_dir() / "drafters" / SERVED).read_text(encoding="utf-8"))
     requests = content["requests"]
     for drafter in content["drafters"]:
