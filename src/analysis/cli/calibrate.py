@@ -1,6 +1,7 @@
 """`specbook calibrate`: how often this instrument's intervals hold the truth, on a real server."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,7 +11,13 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.launch import resolve_engine
 from analysis.measure.calibration.coverage import Coverage, Stopping
-from analysis.measure.calibration.result import calibration_of, population_of, write_calibration
+from analysis.measure.calibration.result import (
+    Journals,
+    calibration_of,
+    population_of,
+    read_journals,
+    write_calibration,
+)
 from analysis.measure.calibration.selfduels import SelfDuels, fight
 from analysis.measure.calibration.synthetic import Campaign, measure_cells, read_cells
 from analysis.measure.study import open_study
@@ -25,17 +32,16 @@ def calibrate(
     duels: Annotated[int, typer.Option(min=0, help="Duels of a server against itself, in all.")] = 0,
     minutes: Annotated[float, typer.Option(min=0, help="Stop each part after so long; the next call goes on.")] = 0.0,
     servers: Annotated[int, typer.Option(min=1, help="Cells measured at once, each on a server; duels never are.")] = 1,
+    recorded: Annotated[
+        Path | None, typer.Option("--from", help="Count over this `calibration` folder, measured elsewhere.")
+    ] = None,
     population: Annotated[str, typer.Option(help="A run whose largest drafted cell is taken as a population.")] = "",
     write: Annotated[bool, typer.Option("--write", help="Write the result to data/, for the book.")] = False,
 ) -> None:
     """Measure cells whose acceptance is known; count how often intervals hold it. It goes on where it stopped."""
-    found = resolve_engine()
-    campaign = Campaign(requests=requests, emitted=emitted)
-    budget = 60 * minutes or None
-    measure_cells(campaign, found, cells, budget_s=budget, servers=servers)
-    fought = fight(SelfDuels(), found, duels, budget_s=budget) if duels else []
+    journals = read_journals(recorded) if recorded else _measured(cells, requests, emitted, duels, servers, minutes)
     drawn = population_of(open_study(population)) if population else None
-    result = calibration_of(campaign, found, read_cells(campaign, found), fought, drawn)
+    result = calibration_of(journals, drawn)
     console.print(_coverage(f"{result.cells} cells of {requests} requests of {emitted} tokens", result.coverage))
     console.print(_stopping(result.stopping))
     if result.duels:
@@ -44,6 +50,15 @@ def calibrate(
         console.print(_coverage(f"cells drawn from {drawn.prompts} prompts of {drawn.run}", drawn.coverage))
     if write:
         console.print(f"Written to {harmless(str(write_calibration(result)))}.")
+
+
+def _measured(cells: int, requests: int, emitted: int, duels: int, servers: int, minutes: float) -> Journals:
+    found = resolve_engine()
+    campaign = Campaign(requests=requests, emitted=emitted)
+    budget = 60 * minutes or None
+    measure_cells(campaign, found, cells, budget_s=budget, servers=servers)
+    fought = fight(SelfDuels(), found, duels, budget_s=budget) if duels else []
+    return Journals(campaign.made(found), tuple(read_cells(campaign, found)), tuple(fought))
 
 
 def _coverage(title: str, rows: Iterable[Coverage]) -> Table:

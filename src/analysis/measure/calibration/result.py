@@ -1,10 +1,9 @@
 """The outcome of a calibration: coverage tables with where they come from, written to `data/calibration`."""
 
 import json
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from analysis.launch import FoundEngine, read_machine
 from analysis.measure.calibration.coverage import (
     SIZES,
     STOPPING_REQUESTS,
@@ -16,14 +15,13 @@ from analysis.measure.calibration.coverage import (
 )
 from analysis.measure.calibration.population import population_coverage
 from analysis.measure.calibration.selfduels import SelfDuel, self_coverage
-from analysis.measure.calibration.synthetic import Campaign, SyntheticCell
+from analysis.measure.calibration.synthetic import CELLS, MADE, Made, SyntheticCell
 from analysis.measure.life import now
-from analysis.measure.provenance import commit
 from analysis.measure.study import Study
 from analysis.records import Engine, Machine, Problem
 from analysis.records.model import Count, Share, parse, plain, record
 from analysis.records.places import data_dir
-from analysis.records.store import write_atomically
+from analysis.records.store import read_lines, write_atomically
 
 
 @record
@@ -92,27 +90,53 @@ def write_calibration(found: Calibration, path: Path | None = None) -> Path:
     return file
 
 
-def calibration_of(
-    campaign: Campaign,
-    found: FoundEngine,
-    cells: Sequence[SyntheticCell],
-    duels: Sequence[SelfDuel] = (),
-    population: Population | None = None,
-) -> Calibration:
+@dataclass(frozen=True)
+class Journals:
+    """What a calibration left: `made` by what, its cells and its duels."""
+
+    made: Made
+    cells: tuple[SyntheticCell, ...]
+    duels: tuple[SelfDuel, ...] = ()
+
+
+def read_journals(folder: Path) -> Journals:
+    """Return the cells and duels of a `calibration` folder, of this machine or of another.
+
+    Raises:
+        Problem: it holds no campaign or several, several journals of duels, or something damaged.
+    """
+    campaigns = sorted(folder.glob(f"synthetic-*/{CELLS}"))
+    fought = sorted(folder.glob("self-duels-*.jsonl"))
+    if len(campaigns) != 1 or len(fought) > 1:
+        raise Problem(
+            f"{folder} holds {len(campaigns)} campaigns and {len(fought)} journals of duels",
+            expected="one campaign (synthetic-*) and at most one journal (self-duels-*.jsonl)",
+            remedy="name the `calibration` folder of a machine, with the others moved away",
+        )
+    made = campaigns[0].with_name(MADE)
+    try:
+        content = json.loads(made.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Problem(f"{made} cannot be read: {error}", expected="what `specbook calibrate` left there") from None
+    duels = read_lines(fought[0], SelfDuel) if fought else ()
+    return Journals(parse(Made, content, where=str(made)), tuple(read_lines(campaigns[0], SyntheticCell)), tuple(duels))
+
+
+def calibration_of(journals: Journals, population: Population | None = None) -> Calibration:
     """Return the coverage tables of what was measured."""
-    head, dirty = commit()
-    sizes = [size for size in SIZES if size <= campaign.requests]
+    made, cells, duels = journals.made, journals.cells, journals.duels
+    sizes = [size for size in SIZES if size <= made.requests]
     long_cells = merged(cells, STOPPING_REQUESTS)
     return Calibration(
         at=now(),
-        machine=read_machine(),
-        engine=found.engine,
-        commit=head,
-        dirty=dirty,
+        machine=made.machine,
+        engine=made.engine,
+        commit=made.commit,
+        dirty=made.dirty,
         cells=len(cells),
-        requests=campaign.requests,
-        emitted=campaign.emitted,
-        rates=campaign.rates,
+        requests=made.requests,
+        emitted=made.emitted,
+        rates=made.rates,
         coverage=tuple(coverage_of(cells, sizes)),
         stopping=tuple(stopping_of(long_cells)) if long_cells else (),
         population=population,

@@ -5,6 +5,7 @@ requests are those of any measurement. Each request has a seed of its own, for e
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -18,11 +19,13 @@ from tqdm import tqdm
 
 from analysis.convert.dsv4 import TINY, write_checkpoint, write_gguf
 from analysis.convert.dsv4.tokenizer import ordinary_ids
-from analysis.launch import Client, FoundEngine, Server, ServerConfig
+from analysis.launch import Client, FoundEngine, Server, ServerConfig, read_machine
 from analysis.measure.life import StreamCounters, check_counters
-from analysis.records.model import Count, Share, record
+from analysis.measure.provenance import commit
+from analysis.records import Engine, Machine
+from analysis.records.model import Count, Share, plain, record
 from analysis.records.places import cache_dir, local_dir
-from analysis.records.store import append_line, drop_torn_line, read_lines
+from analysis.records.store import append_line, drop_torn_line, read_lines, write_atomically
 
 RATES: tuple[tuple[float, ...], ...] = (
     (0.80, 0.60, 0.45, 0.30, 0.20),
@@ -40,6 +43,8 @@ RATES: tuple[tuple[float, ...], ...] = (
 
 PROMPT_TOKENS = 4
 
+CELLS, MADE = "cells.jsonl", "made.json"
+
 
 @record
 class SyntheticCell:
@@ -53,6 +58,19 @@ class SyntheticCell:
     emitted: Count
     drafted: tuple[tuple[Count, ...], ...]
     accepted: tuple[tuple[Count, ...], ...]
+
+
+@record
+class Made:
+    """What measured the cells of a campaign, and their sizes. It lies beside them: another machine may count."""
+
+    machine: Machine
+    engine: Engine
+    commit: str
+    dirty: bool
+    requests: Count
+    emitted: Count
+    rates: tuple[tuple[Share, ...], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,10 +88,23 @@ class Campaign:
         digest = hashlib.sha256(identity.encode()).hexdigest()[:6]
         return local_dir() / "calibration" / f"synthetic-{digest}"
 
+    def made(self, found: FoundEngine) -> Made:
+        """Return what measures its cells here and now."""
+        head, dirty = commit()
+        return Made(
+            machine=read_machine(),
+            engine=found.engine,
+            commit=head,
+            dirty=dirty,
+            requests=self.requests,
+            emitted=self.emitted,
+            rates=self.rates,
+        )
+
 
 def read_cells(campaign: Campaign, found: FoundEngine) -> list[SyntheticCell]:
     """Return the cells that were measured so far."""
-    return list(read_lines(campaign.folder(found) / "cells.jsonl", SyntheticCell))
+    return list(read_lines(campaign.folder(found) / CELLS, SyntheticCell))
 
 
 def measure_cells(
@@ -92,8 +123,10 @@ def measure_cells(
     Raises:
         Problem: a server failed, or its counters contradict its stream.
     """
-    journal = campaign.folder(found) / "cells.jsonl"
+    journal = campaign.folder(found) / CELLS
     journal.parent.mkdir(parents=True, exist_ok=True)
+    if not journal.exists():
+        write_atomically(journal.with_name(MADE), json.dumps(plain(campaign.made(found)), indent=1) + "\n")
     drop_torn_line(journal)
     done = {cell.number for cell in read_cells(campaign, found)}
     numbers = [sorted(set(range(place, cells, len(campaign.rates))) - done) for place in range(len(campaign.rates))]
