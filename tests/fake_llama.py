@@ -24,10 +24,15 @@ class FakeLlama:
     told: Callable[[int, int], tuple[int, int]] = lambda drafted, accepted: (drafted, accepted)
     reused: Callable[[list[int]], int] = lambda prompt: max(0, len(prompt) - 8)
     cut: int = 0  # accepted tokens of the last evaluation that are counted and not emitted
+    slots: int = 1
+    before: Callable[[dict[str, Any]], None] = lambda asked: None  # called with every request before it is answered
     drafts: list[tuple[int, int]] = field(default_factory=list)
 
-    def messages(self, prompt: list[int]) -> list[dict[str, Any]]:
-        """The stream of one request: the fill's token, then those of each evaluation with the totals after it."""
+    def messages(self, prompt: list[int], n_predict: int) -> list[dict[str, Any]]:
+        """The stream of one request: the fill's token, then those of each evaluation with the totals after it.
+
+        Of `n_predict` it looks only at whether a second token is wanted at all.
+        """
         cache = self.reused(prompt)
         timings: dict[str, Any] = {
             "cache_n": cache,
@@ -39,7 +44,7 @@ class FakeLlama:
             "draft_n_accepted": 0,
         }
         found = [token(timings)]
-        for place, (drafted, accepted, ms) in enumerate(self.evaluations):
+        for place, (drafted, accepted, ms) in enumerate(self.evaluations if n_predict > 1 else ()):
             drafted_said, accepted_said = self.counted(drafted, accepted) if drafted else (0, 0)
             if drafted:
                 self.drafts.append(self.told(drafted, accepted))
@@ -82,15 +87,14 @@ def serving(fake: FakeLlama):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            body = (
-                fake.metrics() if self.path == "/metrics" else json.dumps({"status": "ok", "build_info": "b99999-ffff"})
-            )
-            self.answer(body.encode())
+            pages = {"/metrics": fake.metrics(), "/slots": json.dumps([{"id": slot} for slot in range(fake.slots)])}
+            self.answer(pages.get(self.path, json.dumps({"status": "ok", "build_info": "b99999-ffff"})).encode())
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            stream = "".join(f"data: {json.dumps(message)}\n\n" for message in fake.messages(asked["prompt"]))
-            self.answer(stream.encode())
+            fake.before(asked)
+            messages = fake.messages(asked["prompt"], asked["n_predict"])
+            self.answer("".join(f"data: {json.dumps(message)}\n\n" for message in messages).encode())
 
         def answer(self, body: bytes) -> None:
             self.send_response(200)

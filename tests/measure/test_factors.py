@@ -1,5 +1,9 @@
+from pathlib import Path
+
 import pytest
 
+from analysis.launch.config import server_argv
+from analysis.measure.duel import plan_duel
 from analysis.measure.factors import FACTORS, read_factor, variant, variants
 from analysis.measure.serving import serving_of
 from analysis.records import Problem
@@ -59,6 +63,25 @@ def test_a_factor_twice_or_against_its_pair_is_refused():
 
 
 def test_every_factor_the_brief_of_a_sweep_names_is_there():
-    assert {"n_max", "p_min", "kv", "drafter", "engine", "threads", "context", "n_predict", "temperature"} <= set(
-        FACTORS
-    )
+    named = {"n_max", "p_min", "kv", "drafter", "engine", "threads", "context", "n_predict", "temperature", "parallel"}
+    assert named <= set(FACTORS)
+
+
+def test_requests_at_once_need_as_many_slots_each_with_the_whole_context(tmp_path):
+    served = variant(serving_of("smollm2-dspark"), {"parallel": "4", "context": "2048"}).served
+    config = served.config(tmp_path / "target.gguf", tmp_path / "drafter.gguf")
+    argv = server_argv(Path("llama-server"), config, 0, Path("key"), _Everything())
+    assert argv[argv.index("--parallel") + 1] == "4"
+    assert argv[argv.index("--ctx-size") + 1] == "8192"
+
+
+def test_a_duel_makes_one_request_at_a_time():
+    with pytest.raises(Problem, match="parallel=4 on one side of a duel; expected one request at a time"):
+        plan_duel("smollm2-ngram", "raw", changes=(["parallel=4"], []))
+
+
+class _Everything(frozenset):
+    """The options of a build that knows all of them."""
+
+    def __contains__(self, option):
+        return True

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from analysis.measure.knee import Factor, Point, RecordedSweep, load_sweep, parts_frame
+from analysis.measure.knee import Factor, Point, RecordedSweep, load_sweep, parts_frame, rates_frame
 from analysis.measure.study import Study, open_study
 from analysis.publish.chapters.sweeps import SweepsPage
 from analysis.publish.frames import SWEEP, checked
@@ -32,6 +32,14 @@ def made(study: Study, slower: float, **changes: int) -> Study:
         )
         for s in study.samples
     )
+    run = replace(study.run, cells=tuple(cells.values()))
+    return replace(study, directory=_Directory(run), samples=samples, findings=())
+
+
+def with_slots(study: Study, slots: int) -> Study:
+    """The study as if both of its legs had been asked so many requests at once."""
+    cells = {cell.id: replace(cell, parallel=slots) for cell in study.run.cells}
+    samples = tuple(replace(sample, cell=cells[sample.cell].id) for sample in study.samples)
     run = replace(study.run, cells=tuple(cells.values()))
     return replace(study, directory=_Directory(run), samples=samples, findings=())
 
@@ -92,6 +100,21 @@ def test_the_best_of_everything_is_named_with_how_much_was_tried(page):
     assert text.count("| 4 |") == 4
     # all factors are made from one run, so that the others bring no setting of their own
     assert page.best().text == text
+
+
+def test_requests_at_once_are_shown_as_a_request_s_rate_and_as_all_of_them(page):
+    study = open_study(RUN)
+    points = tuple(Point(str(n), with_slots(study, n), with_slots(study, n)) for n in (1, 4))
+    factor = Factor("parallel", "requests at once", False, points)
+    rates = rates_frame(factor).pivot(index=["value", "regime", "leg"], columns="quantity", values="estimate")
+    alone, together = rates.loc["1"], rates.loc["4"]
+    assert alone["throughput"].tolist() == alone["decode rate"].tolist()
+    assert together["throughput"].tolist() == pytest.approx((4 * together["decode rate"]).tolist())
+    text = replace(page, factors=(factor,)).at_once().text
+    assert "raw, all requests" in text
+    assert "drafted / raw" in text
+    assert "against 1: At 4" in text
+    assert "one request at a time" in page.at_once().text
 
 
 def test_an_unknown_factor_or_sweep(page):

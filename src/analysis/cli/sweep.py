@@ -8,16 +8,21 @@ from rich.table import Table
 from analysis.cli import app
 from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless, interval_text
+from analysis.measure.factors import FACTORS
 from analysis.measure.sweep import measure_sweep, sweep_frame
 
-COLUMNS = {"mean accepted length": 2, "acceptance": 2, "decode rate": 1, "ratio": 3}
+COLUMNS = {"mean accepted length": 2, "acceptance": 2, "decode rate": 1, "throughput": 1, "ratio": 3}
+
+KNOWN = f"Factors: {', '.join(sorted(FACTORS))}."
 
 
 @app.command()
 def sweep(
     pair: Annotated[str, typer.Argument(help="A pair by name or path.")],
     *,
-    vary: Annotated[list[str], typer.Option(help="A factor and its values: --vary n_max=1,2,3. May be repeated.")],
+    vary: Annotated[
+        list[str], typer.Option(help=f"A factor and its values: --vary n_max=1,2,3. May be repeated. {KNOWN}")
+    ],
     profile: Annotated[str, typer.Option(help="A grid of data/grids for the sizes that are not given.")] = "quick",
     depth: Annotated[list[int] | None, typer.Option(min=1, help="Tokens in the cache. May be repeated.")] = None,
     regime: Annotated[list[str] | None, typer.Option(help="Kind of text. May be repeated.")] = None,
@@ -29,7 +34,11 @@ def sweep(
         bool, typer.Option("--again", help="Measure finished cells again; the old ones are kept.")
     ] = False,
 ) -> None:
-    """Measure what a sweep still lacks, and show all of it. Interrupted, it goes on where it stopped."""
+    """Measure what a sweep still lacks, and show all of it. Interrupted, it goes on where it stopped.
+
+    With `--vary parallel=1,4`, 4 requests at a time are measured, each on a slot of its own, in the raw leg as in the
+    drafted one. The decode rate is then a request's, the throughput that of all of them together.
+    """
     points = measure_sweep(
         pair,
         vary,
@@ -40,7 +49,8 @@ def sweep(
         again=again,
     )
     frame = sweep_frame(points)
-    shown = [name for name in COLUMNS if name in set(frame["quantity"])]
+    several = any(cell.parallel > 1 for point in points for cell in point.study.run.cells)
+    shown = [name for name in COLUMNS if name in set(frame["quantity"]) and (several or name != "throughput")]
     table = Table("setting", "regime", "depth", *shown, "verdict", title_justify="left")
     names = [name for name, _ in points[0].variant.settings]
     for key, rows in frame.groupby([*names, "regime", "depth"], sort=False):

@@ -296,6 +296,12 @@ def _changed(served: Serving, changes: Sequence[str]) -> Serving:
             raise Problem(f"{text!r} on one side of a duel", expected=f"one value of {name}")
         settings[name] = values[0]
     changed = variant(served, settings)
+    if changed.served.changes.get("parallel", 1) != 1:
+        raise Problem(
+            f"{changed.title} on one side of a duel",
+            expected="one request at a time",
+            remedy="`specbook sweep` makes several at once",
+        )
     if changed.size or changed.engine:
         raise Problem(
             f"{changed.title} on one side of a duel",

@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.measure.plan import CONTROL, DRAFTED, RAW
 from analysis.measure.study import Study
-from analysis.records import Cell, Sample
+from analysis.records import Cell, Run, Sample
 from analysis.stats import (
     Acceptance,
     Interval,
@@ -181,6 +181,31 @@ def rate_of(sample: Sample) -> float:
     return 1e3 * (sample.emitted - 1) / sum(sample.step_ms)
 
 
+def rate_interval(samples: Sequence[Sample]) -> Interval:
+    """Return the pooled decode rate of samples in tokens/s: each sample's tokens, but the first, over its own time."""
+    return decode_rate(
+        [sample.emitted for sample in samples],
+        [sum(sample.step_ms) for sample in samples],
+        [sample.prompt_id for sample in samples],
+    )
+
+
+def throughput(rate: Interval, run: Run, cell: Cell) -> Interval:
+    """Return what the server emitted a second over all requests that were decoding at once, in tokens/s.
+
+    While all its slots decode requests of one cell, a second of the server is a second of each of them, so that it
+    emits the pooled decode rate that many times. Filling the cache is not in it. Of a server that somebody else runs
+    one slot is asked, however many it has.
+
+    Args:
+        rate: the pooled decode rate of the cell's requests, one by one.
+        run: the run of the cell.
+        cell: the cell; its slots are the requests at once.
+    """
+    at_once = 1 if run.engine.source == "url" else cell.parallel
+    return rate.map(lambda value: at_once * value)
+
+
 def _mean_length(samples: Sequence[Sample], cell: Cell) -> Interval:
     return acceptance_of(samples, cell).mean_length
 
@@ -191,11 +216,7 @@ def _aggregate(samples: Sequence[Sample], cell: Cell) -> Interval:
 
 def _rate(samples: Sequence[Sample], cell: Cell) -> Interval:
     del cell
-    return decode_rate(
-        [sample.emitted for sample in samples],
-        [sum(sample.step_ms) for sample in samples],
-        [sample.prompt_id for sample in samples],
-    )
+    return rate_interval(samples)
 
 
 def _step(samples: Sequence[Sample], cell: Cell) -> Interval:

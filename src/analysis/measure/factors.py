@@ -64,6 +64,7 @@ CONFIG: Mapping[str, Callable[[str], Any]] = {
     "kv_v": _one_of(*KV_TYPES),
     "flash_attn": _one_of("on", "off", "auto"),
     "threads": _at_least(1),
+    "parallel": _at_least(1),
     "batch": _at_least(1),
     "ubatch": _at_least(1),
     "gpu_layers": _at_least(0),

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from itertools import groupby
 
 from tqdm import tqdm
 
@@ -11,7 +12,8 @@ from analysis.launch.engine import FoundEngine
 from analysis.measure.life import SLOT_FILLS, Life
 from analysis.measure.plan import Grid, LegPlan, balanced_order
 from analysis.measure.prompts import Corpus, Prompt, build_prompts
-from analysis.records import Cell, Engine, Machine
+from analysis.measure.together import group_of
+from analysis.records import Cell, Engine, Machine, Sample
 from analysis.records.store import RunDir, RunWriter
 
 
@@ -52,17 +54,29 @@ def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
     Depths ascend, so that each context extends the one before it in the server's cache. Within a depth, one
     prompt is measured on every leg before the next, in balanced order: drift reaches all legs alike. The order is
     balanced over the prompts of each cell, and over the regimes at each prompt: were it counted through, four regimes
-    would give each of them the same order at every prompt.
+    would give each of them the same order at every prompt. Where requests are made several at once, a group of prompts
+    (see `together`) takes the place of one.
     """
     planned = []
+    at_once = max(leg.at_once for leg in legs)
     for depth in grid.depths:
-        for number in range(grid.prompts):
+        for block, first in enumerate(range(0, grid.prompts, at_once)):
+            numbers = range(first, min(first + at_once, grid.prompts))
             for place, regime in enumerate(grid.regimes):
-                order = balanced_order(balanced_order(legs, number), place)
+                order = balanced_order(balanced_order(legs, block), place)
                 for position, leg in enumerate(order):
                     cell = leg.cell(grid, depth=depth, regime=regime, machine=setting.machine, engine=setting.engine)
-                    planned.append(Task(leg=leg, cell=cell, prompt_number=number, order=position))
+                    planned += [Task(leg=leg, cell=cell, prompt_number=n, order=position) for n in numbers]
     return planned
+
+
+def groups(planned: Iterable[Task]) -> list[list[Task]]:
+    """Return the samples that are measured together, each alone where a leg makes one request at a time."""
+
+    def group(task: Task) -> tuple[str, str, int]:
+        return task.leg.leg, task.cell.id, task.prompt_number // task.leg.at_once
+
+    return [list(tasks_of) for _, tasks_of in groupby(planned, key=group)]
 
 
 def is_measured(run: RunDir, places: Iterable[tuple[str, Cell]], prompts: int) -> bool:
@@ -97,19 +111,37 @@ def _measure(
         lives = _start(stack, writer, planned, setting)
         prompts = _prompts(grid, setting.corpus, next(iter(lives.values())))
         primed: dict[str, int] = {}
-        for task in tqdm(planned, desc=f"{planned[0].leg.pair.name} {grid.title}", unit="sample"):
-            prompt = prompts[task.cell.regime][task.prompt_number]
-            if not setting.allowed(task) or (task.leg.leg, task.cell.id, prompt.id) in done:
-                continue
-            life = lives[task.leg.leg]
-            if primed.get(task.leg.leg) != task.cell.depth:
-                if filler := prompt.filler(task.cell.depth):
-                    life.prime(filler, task.cell.fill)
-                primed[task.leg.leg] = task.cell.depth
-            writer.append(life.take(task.cell, prompt, order=task.order, seed=grid.seed))
-            taken += 1
+        title = f"{planned[0].leg.pair.name} {grid.title}"
+        progress = stack.enter_context(tqdm(total=len(planned), desc=title, unit="sample"))
+        for group in groups(planned):
+            one = group[0]
+            texts = prompts[one.cell.regime]
+            missing = [
+                task.prompt_number
+                for task in group
+                if setting.allowed(task) and (one.leg.leg, one.cell.id, texts[task.prompt_number].id) not in done
+            ]
+            if missing:
+                life = lives[one.leg.leg]
+                if primed.get(one.leg.leg) != one.cell.depth:
+                    if filler := texts[0].filler(one.cell.depth):
+                        life.prime(filler, one.cell.fill)
+                    primed[one.leg.leg] = one.cell.depth
+                for sample in _samples(life, one, texts, missing, grid):
+                    writer.append(sample)
+            taken += len(missing)
+            progress.update(len(group))
     writer.write_steps()
     return taken
+
+
+def _samples(life: Life, one: Task, texts: Sequence[Prompt], missing: Sequence[int], grid: Grid) -> list[Sample]:
+    """Measure what is missing of the group that begins with a task: one sample, or all of them at once."""
+    if one.leg.at_once == 1:
+        return [life.take(one.cell, texts[one.prompt_number], order=one.order, seed=grid.seed)]
+    numbers = group_of(one.prompt_number, one.leg.at_once, grid.prompts)
+    slots = [slot for slot, number in enumerate(numbers) if number in missing]
+    return life.take_together(one.cell, [texts[n] for n in numbers], slots, order=one.order, seed=grid.seed)
 
 
 def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting: Setting) -> dict[str, Life]:

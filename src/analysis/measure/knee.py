@@ -3,6 +3,10 @@
 Decoding emits L tokens an evaluation of the target, and an evaluation takes s milliseconds, so its rate is L / s. Raw
 decoding emits one token an evaluation. With c = s over the raw evaluation's s, the speed ratio of drafted to raw is
 exactly L / c: acceptance against cost. All three are geometric means over prompts, so that the quotient stays exact.
+
+With several requests at once L stays a request's own, and s is the time of an evaluation in which the server drafts and
+verifies for all of them; raw decoding beside it has as many requests at once. So L / c is still exact. That a drafted
+evaluation has as many rows for each request, where the raw one has a row, is in c.
 """
 
 from collections.abc import Sequence
@@ -13,7 +17,7 @@ from typing import Any
 import pandas as pd
 
 from analysis.convert.named import load_named
-from analysis.measure.estimate import by_cell, interval_columns
+from analysis.measure.estimate import by_cell, interval_columns, rate_interval, throughput
 from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study, open_study
 from analysis.records import Problem, Sample
@@ -115,6 +119,26 @@ def parts_frame(factor: Factor) -> pd.DataFrame:
             judged = "undecided" if reason else verdict(found["ratio"])
             key = {"value": point.value, "regime": regime, "verdict": judged}
             rows += [key | {"part": part} | interval_columns(found[part], reason) for part in PARTS]
+    return pd.DataFrame(rows)
+
+
+def rates_frame(factor: Factor) -> pd.DataFrame:
+    """Return, by value, regime, leg and quantity, the columns of every frame of estimates, at the shallowest depth.
+
+    The quantities, in tokens/s: `decode rate`, which is a request's, and `throughput`, which is that of all requests
+    at once; with one request at a time they are the same.
+    """
+    rows: list[dict[str, Any]] = []
+    for point in factor.points:
+        shallowest = min(cell.depth for cell, _, _ in by_cell(point.drafted, DRAFTED))
+        for leg, study in ((RAW, point.raw), (DRAFTED, point.drafted)):
+            for cell, samples, refused in by_cell(study, leg):
+                if cell.depth != shallowest:
+                    continue
+                rate = rate_interval(samples)
+                found = {"decode rate": rate, "throughput": throughput(rate, study.run, cell)}
+                key = {"value": point.value, "regime": cell.regime, "leg": leg}
+                rows += [key | {"quantity": name} | interval_columns(of, refused) for name, of in found.items()]
     return pd.DataFrame(rows)
 
 

@@ -22,13 +22,15 @@ def leg_of(served: Serving, leg: Leg = DRAFTED) -> tuple[LegPlan, tuple[Path, ..
     if drafter:
         check_fit(read_gguf(target), read_gguf(drafter), spec_type=pair.spec_type, p_min=pair.p_min).require()
     files = tuple(path for path in (target, drafter) if path)
+    config = served.config(target, drafter)
     hashes = {file: record.sha256 for file, record in zip(files, file_hashes(files), strict=True)}
     plan = LegPlan(
         leg=leg,
         pair=pair,
-        config=served.config(target, drafter),
+        config=config,
         target_sha256=hashes[target],
         drafter_sha256=hashes[drafter] if drafter else "",
+        at_once=config.parallel,
     )
     return plan, files
 

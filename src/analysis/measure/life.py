@@ -1,7 +1,7 @@
 """One server from start to stop as a measurement sees it: primed, sampled, checked against its own counters."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,7 @@ from analysis.launch import AnyServer, Client, Completion, Server, attach, is_lo
 from analysis.launch.engine import FoundEngine
 from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
+from analysis.measure.together import ask_together
 from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
 from analysis.records.model import Fill
 from analysis.records.places import redact_word
@@ -26,6 +27,9 @@ SAVED = "filler.bin"
 
 SLOT_FILLS = ("cold", "restored")
 """Fills that need a server whose slot may be saved, restored and erased."""
+
+ANY_SLOT = -1
+"""Lets the server choose the slot of a request."""
 
 
 def now() -> str:
@@ -67,6 +71,7 @@ class Life:
         self._folder = TemporaryDirectory(prefix="specbook-slots-") if slots else None
         config = replace(leg.config, slot_save_path=Path(self._folder.name)) if self._folder else leg.config
         self._server: AnyServer = attach(found.url, api_key=api_key) if found.url else Server(found, config)
+        self._slots = range(leg.at_once) if leg.at_once > 1 else (ANY_SLOT,)
         self._stream = StreamCounters()
         self._metrics: Counters | None = None
         self._warmups = 0
@@ -80,6 +85,8 @@ class Life:
             # After loading: the page faults of reading a model are no sign of trouble, those of decoding are.
             self._host_before = host_state(self._url, self._server.pid)
             self._baseline = self.client.metrics()
+            if self.leg.at_once > 1:
+                check_slots(self.client, self.leg.at_once)
         except BaseException:
             self._server.__exit__(None, None, None)
             raise
@@ -106,17 +113,18 @@ class Life:
     def prime(self, filler: Sequence[int], fill: Fill = "reused") -> None:
         """Evaluate the text that the next samples share; the result is discarded as a warm-up.
 
-        Where samples are to be filled from a restored slot, the slot is saved.
+        Every slot that is used evaluates it. Where samples are to be filled from a restored slot, the slot is saved.
         """
-        self.ask(filler, n_predict=2)
-        self._warmups += 1
+        for slot in self._slots:
+            self.ask(filler, n_predict=2, slot=slot)
+            self._warmups += 1
         if fill == "restored" and self._folder:
             self.client.slot(0, "save", SAVED)
 
-    def ask(self, tokens: Sequence[int], *, n_predict: int) -> Completion:
+    def ask(self, tokens: Sequence[int], *, n_predict: int, slot: int = ANY_SLOT) -> Completion:
         """Make a request that is no sample; it counts among the server's own."""
-        completion = self.client.complete(tokens, n_predict=n_predict, temperature=0.0, seed=0)
-        self._count(completion)
+        completion = self.client.complete(tokens, n_predict=n_predict, temperature=0.0, seed=0, id_slot=slot)
+        self._count([completion])
         return completion
 
     def take(self, cell: Cell, prompt: Prompt, *, order: int, seed: int) -> Sample:
@@ -125,21 +133,55 @@ class Life:
         Raises:
             Problem: the server died or answered nonsense, or the stream contradicts itself.
         """
-        tokens = prompt.tokens(cell.depth)
         if self._folder and cell.fill in SLOT_FILLS:
             self.client.slot(0, "erase")
             if cell.fill == "restored":
                 self.client.slot(0, "restore", SAVED)
         started = now()
-        request = request_seed(cell, prompt.id, seed)
-        completion = self.client.complete(
-            tokens,
+        completion = self._request(cell, prompt, seed)
+        self._count([completion])
+        return self._sample(cell, prompt, completion, order=order, seed=seed, started=started)
+
+    def take_together(
+        self, cell: Cell, prompts: Sequence[Prompt], slots: Collection[int], *, order: int, seed: int
+    ) -> list[Sample]:
+        """Measure samples of prompts that are asked at once, each on the slot of its place; see `together`.
+
+        Args:
+            cell: what they have in common.
+            prompts: one for each slot of the server.
+            slots: those whose samples are wanted, in order; the prompts of the others keep them company.
+            order: the leg's place in the order of legs.
+            seed: the grid's.
+
+        Raises:
+            Problem: the server died or answered nonsense, or a stream contradicts itself. Nothing of the group counts.
+        """
+        for slot, prompt in enumerate(prompts):
+            self.ask(prompt.tokens(cell.depth), n_predict=1, slot=slot)
+        started = now()
+        wanted, companions = ask_together(
+            lambda slot: self._request(cell, prompts[slot], seed, slot), len(prompts), slots
+        )
+        self._count([*wanted.values(), *companions])
+        return [
+            self._sample(cell, prompts[slot], completion, order=order, seed=seed, started=started)
+            for slot, completion in wanted.items()
+        ]
+
+    def _request(self, cell: Cell, prompt: Prompt, seed: int, slot: int = ANY_SLOT) -> Completion:
+        return self.client.complete(
+            prompt.tokens(cell.depth),
             n_predict=cell.n_predict,
             temperature=cell.temperature,
-            seed=request,
+            seed=request_seed(cell, prompt.id, seed),
             cache_prompt=cell.fill in ("reused", "restored") or (cell.fill == "cold" and self._folder is not None),
+            id_slot=slot,
         )
-        self._count(completion)
+
+    def _sample(
+        self, cell: Cell, prompt: Prompt, completion: Completion, *, order: int, seed: int, started: str
+    ) -> Sample:
         return Sample(
             index=0,
             cell=cell.id,
@@ -148,7 +190,7 @@ class Life:
             server=self.name,
             leg=self.leg.leg,
             leg_order=order,
-            seed=request,
+            seed=request_seed(cell, prompt.id, seed),
             started=started,
             label=label(
                 prompt.regime,
@@ -183,11 +225,27 @@ class Life:
             host_after=host_state(self._url, self._server.pid),
         )
 
-    def _count(self, completion: Completion) -> None:
-        self._stream.add(completion)
-        # Read after every request: should the next one be cut off, the last reading still matches the stream.
+    def _count(self, completions: Iterable[Completion]) -> None:
+        for completion in completions:
+            self._stream.add(completion)
+        # Read whenever no request is open: should the next one be cut off, the last reading still matches the stream.
         read = self.client.metrics()
         self._metrics = _since(self._baseline, read) if self._baseline and read and self._stream.certain else None
+
+
+def check_slots(client: Client, at_once: int) -> None:
+    """Refuse a server that cannot decode so many requests at once: it would make some of them wait.
+
+    Raises:
+        Problem: it has fewer slots.
+    """
+    slots = len(client.slots())
+    if slots < at_once:
+        raise Problem(
+            f"the server has {slots} slots for {at_once} requests at once",
+            expected="a slot for each",
+            remedy="this build or this drafter may support one sequence only; measure with parallel=1",
+        )
 
 
 class StreamCounters:

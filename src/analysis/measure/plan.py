@@ -85,7 +85,9 @@ def load_grid(name: str, **changes: object) -> Grid:
 class LegPlan:
     """One arm of a comparison: how its server is started, and the hashes of its files.
 
-    `found` is the server of this leg alone, where each leg has one that somebody else runs.
+    `found` is the server of this leg alone, where each leg has one that somebody else runs. `at_once` is the number of
+    requests that are made at the same time: as many as the server has slots, or one of a server that somebody else
+    runs, whose slots may be others' too.
     """
 
     leg: Leg
@@ -94,6 +96,7 @@ class LegPlan:
     target_sha256: str = ""
     drafter_sha256: str = ""
     found: FoundEngine | None = None
+    at_once: int = 1
 
     def cell(self, grid: Grid, *, depth: int, regime: Regime, machine: Machine, engine: Engine) -> Cell:
         """Return the cell of this leg at one depth and regime."""
@@ -157,6 +160,25 @@ def check_context(grid: Grid, context: int, parallel: int = 1) -> None:
             f"depth {max(grid.depths)} and {grid.n_predict} generated tokens need {needed} tokens of context",
             expected=f"at most {context // parallel}, which a slot of this server has",
             remedy="choose smaller depths or a larger context",
+        )
+
+
+def check_together(grid: Grid, at_once: int) -> None:
+    """Refuse a grid that cannot be measured with several requests at once.
+
+    Raises:
+        Problem: another fill than `reused`, since each slot holds its context before its sample begins; or fewer
+            prompts than requests at once, so that one would keep itself company.
+    """
+    if at_once == 1:
+        return
+    if grid.fill != "reused":
+        raise Problem(f"{at_once} requests at once with fill {grid.fill}", expected="fill reused")
+    if grid.prompts < at_once:
+        raise Problem(
+            f"{at_once} requests at once with {grid.prompts} prompts a cell",
+            expected=f"at least {at_once} prompts",
+            remedy="ask for more prompts (--prompts)",
         )
 
 

@@ -16,17 +16,17 @@ from analysis.launch import read_machine, resolve_engine, server_argv
 from analysis.launch.engine import engine_at
 from analysis.measure.access import corpus_of
 from analysis.measure.corpus import Corpus
-from analysis.measure.estimate import acceptance_of, by_cell, interval_columns, rate_of
+from analysis.measure.estimate import acceptance_of, by_cell, interval_columns, rate_interval, rate_of, throughput
 from analysis.measure.factors import Variant, variants
 from analysis.measure.grid import Setting
 from analysis.measure.legs import leg_of
-from analysis.measure.plan import DRAFTED, RAW, Grid, check_context, load_grid, raw_leg
+from analysis.measure.plan import DRAFTED, RAW, Grid, check_context, check_together, load_grid, raw_leg
 from analysis.measure.serving import serving_of
 from analysis.measure.study import Plan, Study, measure_plan
 from analysis.records import Cell, Sample
-from analysis.stats import decode_rate, speed_ratio, verdict
+from analysis.stats import speed_ratio, verdict
 
-QUANTITIES = ("mean accepted length", "acceptance", "decode rate", "ratio")
+QUANTITIES = ("mean accepted length", "acceptance", "decode rate", "throughput", "ratio")
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,7 @@ def _plans(variant: Variant, profile: str, size: dict[str, object], corpus: Corp
     check_context(grid, variant.served.pair.context)
     setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=corpus)
     leg, files = leg_of(variant.served)
+    check_together(grid, leg.at_once)
     if found.server:
         server_argv(found.server, leg.config, 0, Path(), found.options)  # a setting that cannot be served is said now
     alone = raw_leg(leg)
@@ -110,7 +111,8 @@ def sweep_frame(points: Sequence[Point]) -> pd.DataFrame:
     """Return a sweep's estimates: a row for each combination, regime, depth and quantity.
 
     Columns: a column a factor (as it was written), `regime`, `depth`, `quantity` (of `QUANTITIES`), those of every
-    frame of estimates, and `verdict` and `equal_text` for the ratio, which is paired by prompt.
+    frame of estimates, and `verdict` and `equal_text` for the ratio, which is paired by prompt. The decode rate is a
+    request's, in tokens/s; the throughput is that of all requests at once (see `together`).
     """
     return pd.DataFrame([row for point in points for row in _rows(point)])
 
@@ -127,10 +129,11 @@ def _rows(point: Point) -> list[dict[str, Any]]:
             found = acceptance_of(samples, cell)
             rows.append(key | {"quantity": "mean accepted length"} | interval_columns(found.mean_length, refused))
             rows.append(key | {"quantity": "acceptance"} | interval_columns(found.aggregate, refused))
-        rate = decode_rate(
-            [s.emitted for s in samples], [sum(s.step_ms) for s in samples], [s.prompt_id for s in samples]
-        )
+        rate = rate_interval(samples)
         rows.append(key | {"quantity": "decode rate"} | interval_columns(rate, refused))
+        rows.append(
+            key | {"quantity": "throughput"} | interval_columns(throughput(rate, point.study.run, cell), refused)
+        )
         if point.raw is not None:
             rows.append(
                 key | {"quantity": "ratio"} | _ratio(raw_of.get((cell.regime, cell.depth), []), samples, refused)

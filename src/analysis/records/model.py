@@ -120,7 +120,11 @@ class HostState:
 
 @record
 class Cell:
-    """One point of the grid: every factor that may change a measurement. `id` is a hash over all of them."""
+    """One point of the grid: every factor that may change a measurement. `id` is a hash over all of them.
+
+    `parallel` is the number of the server's slots. A server of our own is asked on all of them at once; one that
+    somebody else runs is asked one request at a time, however many it has.
+    """
 
     machine: str
     engine: str
@@ -190,6 +194,8 @@ class Sample:
 
     The three step columns have one entry per target evaluation after the fill, in order. The first emitted
     token comes from the fill, so `emitted == 1 + sum(accepted + 1)` once the last step is trimmed.
+    Where several requests run at once, a step's duration is that of an evaluation that served all of them, and the
+    fill (`prompt_n`, `prompt_ms`) is the one token that was not in the cache yet.
     `draft_n` and `draft_n_accepted` are the server's own totals, untrimmed. `blurred` counts evaluations whose own
     draft and duration could not be told apart, `replayed` those that repeat accepted tokens (no draft, 0 ms).
     """

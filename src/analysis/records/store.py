@@ -2,7 +2,8 @@
 `steps.parquet`.
 
 A line of a journal is written, flushed and synced before the next sample begins, so a run that is killed loses
-at most the sample it was measuring. `steps.parquet` is derived from the journal when the run ends.
+at most the sample it was measuring; of several that are measured at once, those that were not yet written.
+`steps.parquet` is derived from the journal when the run ends.
 """
 
 import errno

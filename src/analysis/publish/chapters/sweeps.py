@@ -6,10 +6,10 @@ from pathlib import Path, PurePosixPath
 import pandas as pd
 
 from analysis.measure.exact.perplexity import TOLERANCE
-from analysis.measure.knee import Factor, RecordedSweep, change, load_sweep, open_factors, parts_frame
+from analysis.measure.knee import Factor, RecordedSweep, change, load_sweep, open_factors, parts_frame, rates_frame
 from analysis.measure.quality import RecordedQuality, load_quality
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, provenance
+from analysis.publish.chapters.common import in_words, made_how, provenance
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, escape_text, table
 from analysis.records import Problem
@@ -18,6 +18,7 @@ from analysis.stats import Interval
 
 MADE = "95 %, paired t (log), over prompts"
 PER_CENT = 100.0
+_RATES = {"decode rate": "a request", "throughput": "all requests"}
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,25 @@ class SweepsPage:
         tell = _knee if factor.ordered else _against_first
         lines = [tell(factor, regime, ratios[ratios["regime"] == regime]) for regime in dict.fromkeys(ratios["regime"])]
         return Markdown("\n".join(f"- {line}" for line in lines))
+
+    def at_once(self) -> Markdown:
+        """Return parts and rates of the factor `parallel`, or one sentence where the sweep did not vary it."""
+        if "parallel" not in {factor.name for factor in self.factors}:
+            return Markdown("This sweep made one request at a time; `--vary parallel=1,4` measures several at once.")
+        shown = (self.table("parallel"), self.explanation("parallel"), self._rates("parallel"))
+        return Markdown("\n\n".join(part.text for part in shown))
+
+    def _rates(self, name: str) -> Markdown:
+        """Return the decode rate of a request and the throughput of all at once, raw and drafted."""
+        frame = rates_frame(self._factor(name))
+        rows = []
+        for (value, regime), group in frame.groupby(["value", "regime"], sort=False):
+            found = {f"{row['leg']} {row['quantity']}": in_words(row, digits=1) for row in group.to_dict("records")}
+            rows.append({"value": value, "regime": regime} | found)
+        headings = {"value": "requests at once", "regime": "regime"}
+        headings |= {f"{leg} {what}": f"{leg}, {said}" for what, said in _RATES.items() for leg in ("raw", "drafted")}
+        caption = f"Decode rate of a request and throughput of all, tokens/s, on {self.machine}; {made_how(frame)}"
+        return table(pd.DataFrame(rows), caption, "sweep-at-once", columns=headings)
 
     def best(self) -> Markdown:
         """Return the setting with the highest ratio of each kind of text, over everything that was tried."""
