@@ -1,4 +1,5 @@
 import gzip
+import tracemalloc
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -99,6 +100,7 @@ def test_a_saved_corpus_is_the_same_corpus_and_always_the_same_file(library, tmp
         lambda data: gzip.compress(b'{"title": "t", "sha256": "0", "texts": [["a"]]}'),
         lambda data: gzip.compress(b'{"title": "t", "sha256": "0", "texts": 5}'),
         lambda data: gzip.compress(b"[]"),
+        lambda data: gzip.compress(b"[" * 100_000),
         lambda data: gzip.compress(gzip.decompress(data).replace(b"x = 1", b"x = 2")),
     ],
 )
@@ -108,6 +110,25 @@ def test_a_damaged_corpus_is_refused(tmp_path, damage):
     file.write_bytes(damage(file.read_bytes()))
     with pytest.raises(Problem, match=r"text\.json\.gz"):
         Corpus.load(file)
+
+
+def test_a_file_that_unpacks_to_more_than_a_corpus_may_is_refused_before_it_fills_the_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("analysis.measure.corpus.MAX_SAVED", 1 << 20)
+    file = tmp_path / "bomb.json.gz"
+    file.write_bytes(gzip.compress(b" " * (64 << 20)))
+    tracemalloc.start()
+    with pytest.raises(Problem, match=r"bomb\.json\.gz unpacks to more than 1,048,576 bytes; expected a file that"):
+        Corpus.load(file)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 8 << 20
+
+
+def test_a_corpus_that_could_not_be_loaded_again_is_not_saved(library, tmp_path, monkeypatch):
+    monkeypatch.setattr("analysis.measure.corpus.MAX_SAVED", 1 << 20)
+    with pytest.raises(Problem, match="at most 1,048,576"):
+        library.save(tmp_path / "text.json.gz")
+    assert not any(tmp_path.iterdir())
 
 
 @given(texts)

@@ -22,11 +22,10 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 class Block:
     """Some bytes of a file, cut at the end of a line where there is one.
 
-    `line` is the number of its first line; `overlong` says that it ends within a line longer than `MAX_LINE`.
+    `overlong` says that it ends within a line longer than `MAX_LINE`.
     """
 
     data: bytes
-    line: int
     overlong: bool = False
 
 
@@ -84,7 +83,7 @@ def chunks(file: BinaryIO) -> Iterator[tuple[bytes, str]]:
 
 def blocks(file: BinaryIO) -> Iterator[tuple[Block, str]]:
     """Yield blocks of whole lines with the file's encoding; what is held at a time is bounded by `BLOCK`."""
-    rest, line = b"", 1
+    rest = b""
     encoding = "utf-8"
     for chunk, found in chunks(file):
         encoding = found
@@ -94,11 +93,10 @@ def blocks(file: BinaryIO) -> Iterator[tuple[Block, str]]:
             rest = data
             continue
         end = end or len(data)
-        yield Block(data[:end], line, overlong=data[end - 1 : end] != b"\n"), encoding
-        line += data.count(b"\n", 0, end)
+        yield Block(data[:end], overlong=data[end - 1 : end] != b"\n"), encoding
         rest = data[end:]
     if rest:
-        yield Block(rest, line), encoding
+        yield Block(rest), encoding
 
 
 def _cut(data: bytes) -> int:

@@ -11,6 +11,9 @@ ABSURD = 10**12
 
 _MOST_CANDIDATES = 20_000
 
+_MOST_DIGITS = 40
+_HALVES = tuple(0.5 * 10.0**-digits for digits in range(_MOST_DIGITS + 1))
+
 
 def number(text: bytes) -> float | None:
     """Return a printed number, also `nan` and `inf`; None for what is none."""
@@ -22,8 +25,8 @@ def number(text: bytes) -> float | None:
 
 def half_unit(text: bytes) -> float:
     """Return half a unit of a printed number's last place."""
-    _, point, digits = text.partition(b".")
-    return 0.5 * 10.0 ** -(len(digits) if point else 0)
+    point = text.find(b".")
+    return _HALVES[min(len(text) - point - 1, _MOST_DIGITS) if point >= 0 else 0]
 
 
 def curve(text: bytes | None) -> tuple[tuple[float, ...], float, tuple[str, ...]]:
@@ -66,10 +69,8 @@ def steps_of(
     low, high = _range(accepted, drafted, mean_length, n_max)
     if low is None or high is None or high < low:
         return UNKNOWN
-    if mean_length is None and not survival:
-        return exactly(low, "derived") if low == high else Known(low, high, "bounded")
-    if high - low > _MOST_CANDIDATES or not survival:
-        return exactly(low, "derived") if low == high else Known(low, high, "bounded")
+    if not survival or high - low > _MOST_CANDIDATES:
+        return Known(low, high, "derived" if low == high else "bounded")
     fitting = [steps for steps in range(max(1, low), high + 1) if _fits(steps, accepted, survival, half)]
     if not fitting:
         return UNKNOWN
@@ -139,9 +140,9 @@ def problems_of(
         found.append(f"an acceptance of {rate:g}")
     if mean_length is not None and not 1 <= mean_length <= MAX_POSITIONS + 1:
         found.append(f"a mean accepted length of {mean_length:g}")
-    if any(not 0 <= share <= 1 for share in survival):
+    if survival and any(not 0 <= share <= 1 for share in survival):
         found.append("a position's acceptance outside 0 to 1")
-    elif any(later > earlier + 2 * half + 1e-9 for earlier, later in pairwise(survival)):
+    elif survival and any(later > earlier + 2 * half + 1e-9 for earlier, later in pairwise(survival)):
         found.append("survival that rises along the positions")
     for value in (drafted, accepted, *other):
         if value is not None and not 0 <= value <= ABSURD:

@@ -47,7 +47,7 @@ class Totals:
     def add(self, reading: Reading) -> None:
         """Add a report; one that contradicts itself is only counted."""
         self.reports += 1
-        if not reading.fit:
+        if reading.problems:
             self.refused += 1
             return
         self.emitted += reading.emitted or 0
@@ -62,7 +62,8 @@ class Totals:
         self.drafted += reading.drafted
         self.accepted += reading.accepted or 0
         self.steps = reading.steps if self.drafting == 1 else added(self.steps, reading.steps)
-        self.longest = max(self.longest, max(reading.step_drafted, default=0))
+        if reading.step_drafted:
+            self.longest = max(self.longest, *reading.step_drafted)
         if reading.survival_counts and reading.steps.value:
             self.curve_reports += 1
             self.curve_steps += reading.steps.value
@@ -96,7 +97,8 @@ def added(one: Known, other: Known) -> Known:
     """Return the sum of two numbers; it is known as well as the worse of them."""
     if one.low is None or one.high is None or other.low is None or other.high is None:
         return UNKNOWN
-    worse = _WORST[min(_WORST.index(one.how), _WORST.index(other.how))]
+    same = one.how == other.how
+    worse = one.how if same else _WORST[min(_WORST.index(one.how), _WORST.index(other.how))]
     return Known(one.low + other.low, one.high + other.high, worse)
 
 
@@ -135,7 +137,7 @@ class _Held:
     files: list[Scanned] = field(default_factory=list)
     pending: dict[str, Setup] = field(default_factory=dict)
     setups: dict[tuple[str, str], Setup] = field(default_factory=dict)
-    totals: dict[tuple[str, str, str], Totals] = field(default_factory=dict)
+    totals: dict[tuple[str, ...], Totals] = field(default_factory=dict)
     running: dict[tuple[str, str, str, int | None], Reading] = field(default_factory=dict)
 
     def add_reading(self, reading: Reading) -> None:
@@ -169,9 +171,12 @@ def _running_key(reading: Reading) -> tuple[str, str, str, int | None]:
     return reading.source, reading.server, f"{reading.format} {reading.spec_type}", reading.slot
 
 
-def _total(totals: dict[tuple[str, str, str], Totals], reading: Reading) -> Totals:
-    key = reading.source, reading.server, f"{reading.format} {reading.scope} {reading.label}"
-    if key not in totals and len(totals) >= MOST_GROUPS:
-        key = next(iter(totals))
-    scope = " ".join(part for part in (reading.scope, reading.label) if part)
-    return totals.setdefault(key, Totals(reading.source, reading.server, scope))
+def _total(totals: dict[tuple[str, ...], Totals], reading: Reading) -> Totals:
+    key: tuple[str, ...] = (reading.source, reading.server, reading.format, reading.scope, reading.label)
+    found = totals.get(key)
+    if found is None and len(totals) >= MOST_GROUPS:
+        found = next(iter(totals.values()))
+    if found is None:
+        scope = " ".join(part for part in (reading.scope, reading.label) if part)
+        found = totals[key] = Totals(reading.source, reading.server, scope)
+    return found

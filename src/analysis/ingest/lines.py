@@ -115,24 +115,29 @@ class Spot:
     word: bytes
 
 
-def find(data: bytes) -> Iterator[Line | Spot]:
+def find(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Line | Spot]:
     """Yield the lines and the places of JSON objects in a block that say something of speculation, in order.
 
     A word is looked for once a line, so that a line without an end costs no more than any other.
+
+    Args:
+        data: the block.
+        start: where to begin, at the start of a line.
+        end: where to end, behind a line; None for the whole block.
     """
     found: dict[int, tuple[str, ...]] = {}
     for word, kinds in _WORDS:
-        at = data.find(word)
+        at = data.find(word, start, end)
         while at >= 0:
             found[at] = kinds
-            end = data.find(b"\n", at)
-            at = data.find(word, end) if end >= 0 else -1
+            line_end = data.find(b"\n", at, end)
+            at = data.find(word, line_end, end) if line_end >= 0 else -1
     spots = {}
     for word in _OBJECT_WORDS:
-        at = data.find(word)
+        at = data.find(word, start, end)
         while at >= 0:
             spots[at] = word
-            at = data.find(word, at + len(word))
+            at = data.find(word, at + len(word), end)
     if not spots:
         for at in sorted(found):
             yield _read(data, at, found[at])

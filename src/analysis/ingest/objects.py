@@ -6,7 +6,7 @@ document of a gigabyte are read alike, and none is held whole.
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from analysis.ingest import derive
@@ -100,7 +100,7 @@ class Stream:
         if not self.whole or not self.drafted:
             return self.last
         n = exactly(len(self.drafted), "derived")
-        return replace(self.last, steps=n, step_drafted=tuple(self.drafted), step_accepted=tuple(self.accepted))
+        return self.last._replace(steps=n, step_drafted=tuple(self.drafted), step_accepted=tuple(self.accepted))
 
 
 def joined(earlier: Reading, later: Reading) -> bool:

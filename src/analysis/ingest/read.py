@@ -8,6 +8,7 @@ from typing import BinaryIO
 from analysis.ingest import objects
 from analysis.ingest.assemble import Assembler
 from analysis.ingest.blocks import Block, blocks, open_log
+from analysis.ingest.endings import endings
 from analysis.ingest.lines import Line, Spot, find, header_before, read_line
 from analysis.ingest.model import Reading, Scanned, Setup, Speed
 from analysis.ingest.pages import Scrapes, vllm_reading
@@ -38,34 +39,64 @@ def read_stream(file: BinaryIO, name: str) -> Iterator[Found]:
 
 
 class _Reader:
-    """What is carried from one block to the next."""
+    """What is carried from one block to the next, and within a block where it has been read to."""
 
     def __init__(self, source: str) -> None:
         self.source = source
         self.assembler = Assembler(source)
         self.scrapes = Scrapes(source)
         self.open: objects.Stream | None = None
-        self.size = self.lines = self.hits = self.misses = self.overlong = 0
+        self.size = self.hits = self.misses = self.overlong = 0
+        self.lines = 1
+        self.counted, self.done, self.failed = 0, -1, 0
         self.encoding = "utf-8"
 
-    def take(self, block: Block, encoding: str) -> Iterator[Found]:
+    def take(self, block: Block, encoding: str) -> list[Found]:
+        """Return what a block says.
+
+        One kind of work after the other over the whole block takes two thirds of the time of all of it line by line.
+        """
         data = block.data
         self.encoding = encoding
         self.size += len(data)
         self.overlong += block.overlong
-        number, counted, done, failed = block.line, 0, -1, 0
-        for place in find(data):
-            number += data.count(b"\n", counted, place.start)
-            counted = max(counted, place.start)
-            if isinstance(place, Spot):
-                found = objects.object_at(data, place) if failed < objects.MOST_FAILURES else None
-                failed += found is None
-                if found is not None and found[0] > done:
-                    done = found[0]
-                    yield from self._object(found[1], number)
+        self.counted, self.done, self.failed = 0, -1, 0
+        found: list[Found] = []
+        at = 0
+        for ending, end in list(endings(data)):
+            start = ending.start()
+            if start > at:
+                found.extend(self._between(data, at, start))
+            at = end
+            self._count(data, start)
+            reading = self.assembler.take_ending(ending, self.lines)
+            if reading is None:
+                found.extend(self._between(data, start, end))
             else:
-                yield from self._line(data, place, number)
-        self.lines = number + data.count(b"\n", counted)
+                self.hits += 3 + (reading.drafted is not None) + bool(ending["positions"])
+                found.append(reading)
+        found.extend(self._between(data, at, len(data)))
+        self._count(data, len(data))
+        return found
+
+    def _count(self, data: bytes, place: int) -> None:
+        """Make `lines` the number of the line at a place behind the last one."""
+        if place > self.counted:
+            self.lines += data.count(b"\n", self.counted, place)
+            self.counted = place
+
+    def _between(self, data: bytes, start: int, end: int) -> Iterator[Found]:
+        """Yield what the lines between two places say, taken one by one."""
+        for place in list(find(data, start, end)):
+            self._count(data, place.start)
+            if isinstance(place, Spot):
+                found = objects.object_at(data, place) if self.failed < objects.MOST_FAILURES else None
+                self.failed += found is None
+                if found is not None and found[0] > self.done:
+                    self.done = found[0]
+                    yield from self._object(found[1], self.lines)
+            else:
+                yield from self._line(data, place, self.lines)
 
     def _line(self, data: bytes, line: Line, number: int) -> Iterator[Found]:
         if line.message is None:
@@ -111,7 +142,7 @@ class _Reader:
         yield Scanned(
             source=self.source,
             size=self.size,
-            lines=self.lines,
+            lines=self.lines if self.size else 0,
             hits=self.hits,
             misses=self.misses,
             overlong=self.overlong,

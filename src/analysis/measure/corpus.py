@@ -31,7 +31,12 @@ _NOT_LIBRARY = frozenset(
 # Written when Python was built: they hold paths of the machine that built it.
 _BUILD_PREFIX = "_sysconfigdata"
 _SAVED = "a file that `specbook corpus` wrote"
+_DAMAGED = (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 _NOT_SOURCE = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+MAX_SAVED = 64 << 20
+"""Bytes that a saved corpus may unpack to; Python's own library takes some ten million. A packed file of a few
+kilobytes can unpack to gigabytes, and its objects then take up to 25 times as much."""
 
 
 @dataclass(frozen=True)
@@ -97,16 +102,21 @@ class Corpus:
         """Return the corpus that `save` wrote.
 
         Raises:
-            Problem: the file is missing, is no saved corpus, or its texts are not those that were saved.
+            Problem: the file is missing, is no saved corpus, unpacks to more than `MAX_SAVED` bytes, or its texts are
+                not those that were saved.
         """
         file = Path(path)
         try:
-            saved = json.loads(gzip.decompress(file.read_bytes()))
+            with gzip.open(file) as packed:
+                content = packed.read(MAX_SAVED + 1)
+            if len(content) > MAX_SAVED:
+                raise Problem(f"{file} unpacks to more than {MAX_SAVED:,} bytes", expected=_SAVED)
+            saved = json.loads(content)
             found = cls.of(saved["title"], [Text(*fields) for fields in saved["texts"]])
             expected = saved["sha256"]
         except FileNotFoundError:
             raise Problem(f"no file {file}", expected=_SAVED) from None
-        except (OSError, EOFError, zlib.error, ValueError, TypeError, KeyError, AttributeError) as error:
+        except _DAMAGED as error:
             raise Problem(f"{file} is no saved corpus: {type(error).__name__}", expected=_SAVED) from None
         if found.sha256 != expected:
             raise Problem(f"the texts in {file} have SHA-256 {found.sha256}", expected=f"{expected}, as when saved")
@@ -116,12 +126,22 @@ class Corpus:
         """Write the corpus to one file, so that another machine can be asked the same prompts.
 
         Two machines whose Pythons differ have different standard libraries, and so different prompts.
+
+        Raises:
+            Problem: it is larger than what `load` unpacks.
         """
         saved: dict[str, Any] = {"title": self.title, "sha256": self.sha256}
         saved["texts"] = [(text.name, text.kind, text.content) for text in self.texts]
+        content = json.dumps(saved).encode()
+        if len(content) > MAX_SAVED:
+            raise Problem(
+                f"{self.title} makes a corpus of {len(content):,} bytes",
+                expected=f"at most {MAX_SAVED:,}",
+                remedy="name a directory with less text",
+            )
         with whole_file(Path(path)) as unfinished:
             # No time and no name in the header: the same texts make the same file.
-            unfinished.write_bytes(gzip.compress(json.dumps(saved).encode(), mtime=0))
+            unfinished.write_bytes(gzip.compress(content, mtime=0))
 
     def of_kind(self, kind: Literal["code", "prose"]) -> tuple[Text, ...]:
         """Return the texts of one kind."""
