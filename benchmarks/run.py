@@ -14,8 +14,8 @@ from analysis.records.model import plain
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
-QUICK = ("stream", "bootstrap", "pipeline")
-SLOW = ("clean_clone", "duel", "fuzz_headers")
+QUICK = ("stream", "bootstrap", "pipeline", "ingest")
+SLOW = ("clean_clone", "duel", "fuzz_headers", "fuzz_logs")
 
 
 def run(name: str) -> None:

@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from analysis.ingest.assemble import MOST_SLOTS, Assembler
 from analysis.ingest.blocks import open_log
 from analysis.ingest.gather import gather
+from analysis.ingest.lines import find
 from analysis.ingest.model import Reading
 from analysis.ingest.read import read_log, read_stream
 from analysis.ingest.text import cell, clean
@@ -118,6 +120,28 @@ def test_slots_and_servers_without_end_are_given_out_early(text) -> None:
     found = text(lines)
     assert len(found.readings) == 2000
     assert len(found.setups) <= 64
+
+
+def test_requests_without_end_that_stop_unreported_are_let_go() -> None:
+    assembler = Assembler("typed.log")
+    for n in range(5000):
+        data = b"slot      release: id  %d | task %d | stop processing: n_past = 9, truncated = 0\n" % (n, n)
+        (line,) = find(data)
+        assert list(assembler.take(line, n)) == []
+    (server,) = assembler.servers.values()
+    assert len(server.requests) == len(server.stopped) == MOST_SLOTS
+
+
+def test_a_request_that_stopped_unreported_is_given_when_its_slot_goes_on(text) -> None:
+    found = text(
+        "slot update_slots: id  0 | task 1 | new prompt, n_ctx_slot = 2048, n_keep = 0, n_prompt_tokens = 7\n"
+        "slot      release: id  0 | task 1 | stop processing: n_past = 9, truncated = 0\n"
+        "slot print_timing: id  0 | task 1 | draft acceptance rate = 0.50000 (    1 accepted /     2 generated)\n"
+        "slot launch_slot_: id  0 | task 2 | processing task\n"
+        "slot update_slots: id  0 | task 2 | new prompt, n_ctx_slot = 2048, n_keep = 0, n_prompt_tokens = 8\n"
+        "slot      release: id  0 | task 2 | stop processing: n_past = 9, truncated = 0\n"
+    )
+    assert [(r.task, r.depth, r.accepted) for r in found.readings] == [(1, 7, 1)]
 
 
 def test_files_that_are_none_are_said(tmp_path) -> None:

@@ -1,12 +1,12 @@
 """The lines of a log put together: which belong to one request, and what a request's report is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from analysis.ingest import derive
 from analysis.ingest.endings import texts
 from analysis.ingest.lines import Line, Match
-from analysis.ingest.lives import Request, Server
+from analysis.ingest.lives import Request, Server, Slot
 from analysis.ingest.model import Reading, Setup
 from analysis.ingest.reports import request_reading, statistics_reading
 from analysis.ingest.text import clean
@@ -14,6 +14,8 @@ from analysis.ingest.text import clean
 MOST_SLOTS = 256
 MOST_SERVERS = 64
 """Bounds of what is held while a file is read; what is beyond them is given out early."""
+
+_ANNOUNCED = frozenset({"limits", "clamped", "kind", "checkpoints"})
 
 
 class Assembler:
@@ -23,8 +25,8 @@ class Assembler:
         self.source = source
         self.servers: dict[str, Server] = {}
 
-    def take(self, line: Line, number: int, before: Line | None = None) -> Iterator[Reading | Setup]:
-        """Take a line and yield what is complete with it.
+    def take(self, line: Line, number: int, before: Line | None = None) -> Sequence[Reading | Setup]:
+        """Take a line and return what is complete with it: mostly nothing.
 
         Args:
             line: a line that could be read.
@@ -33,26 +35,26 @@ class Assembler:
         """
         message, head = line.message, line.head
         if message is None or head is None:
-            return
+            return ()
         server, clock = self._server(head["origin"]), head["clock"]
         if line.kind in ("load", "build", "build_named"):
-            yield from self._started(server, line.kind, message.groups(), clock)
-            return
+            return self._started(server, line.kind, message.groups(), clock)
         if clock is not None:
             server.tick(clock)
-        server.worked = server.worked or line.kind not in ("limits", "clamped", "kind", "checkpoints")
-        if line.kind in ("limits", "clamped", "kind", "checkpoints"):
+        if line.kind in _ANNOUNCED:
             _announce(server, line.kind, message.groups())
-        elif line.kind == "statistics":
-            yield statistics_reading(self.source, number, server, message.groups())
-        else:
-            place = before.head if before is not None and before.head is not None else head
-            yield from self._request(server, line.kind, message.groups(), _slot(place), number)
+            return ()
+        server.worked = True
+        if line.kind == "statistics":
+            return (statistics_reading(self.source, number, server, message.groups()),)
+        place = before.head if before is not None and before.head is not None else head
+        return self._request(server, line.kind, message.groups(), _slot(place), number)
 
     def take_ending(self, ending: Match, number: int) -> Reading | None:
         """Return the report of a request whose last lines were read at once.
 
-        None if other lines of that request were seen before: then these too are to be taken one by one.
+        None if other lines of that request were seen before, or if its slot's last one is not done: then these too are
+        to be taken one by one.
 
         Args:
             ending: the lines, from `endings`.
@@ -61,7 +63,7 @@ class Assembler:
         server = self._server(None)
         clock, last, slot, task = ending.group("clock", "last", "slot", "task")
         key = int(slot), int(task)
-        if key in server.requests or len(server.requests) >= MOST_SLOTS:
+        if key in server.requests or key[0] in server.stopped or len(server.requests) >= MOST_SLOTS:
             return None
         if clock is not None:
             server.tick(clock)
@@ -73,7 +75,7 @@ class Assembler:
     def finish(self) -> Iterator[Reading | Setup]:
         """Yield what is still open at the end of the file, and what was said of the servers."""
         for server in self.servers.values():
-            yield from self._close(server)
+            yield from self._closed(server)
 
     def _server(self, origin: bytes | None) -> Server:
         name = _origin_name(origin) if origin else ""
@@ -86,47 +88,59 @@ class Assembler:
 
     def _started(
         self, server: Server, kind: str, groups: tuple[bytes | None, ...], clock: bytes | None
-    ) -> Iterator[Reading | Setup]:
+    ) -> Sequence[Reading | Setup]:
+        found: Sequence[Reading | Setup] = ()
         if server.worked:
-            yield from self._close(server)
+            found = self._closed(server)
             self.servers[server.origin] = server = Server(server.origin, server.number + 1)
         server.whole = True
         server.clock = clock or b""
         if kind != "load" and groups[0] is not None and groups[1] is not None:
             server.build, server.commit = int(groups[0]), groups[1].decode()
+        return found
 
-    def _close(self, server: Server) -> Iterator[Reading | Setup]:
-        for request in list(server.requests.values()):
-            yield from self._given(server, request)
-        server.requests.clear()
-        yield server.setup()
+    def _closed(self, server: Server) -> Sequence[Reading | Setup]:
+        found = [reading for key in list(server.requests) for reading in self._given(server, key)]
+        return [*found, server.setup()]
 
     def _request(
         self,
         server: Server,
         kind: str,
         groups: tuple[bytes | None, ...],
-        slot: tuple[int | None, int | None] | None,
+        slot: Slot | None,
         number: int,
-    ) -> Iterator[Reading | Setup]:
+    ) -> Sequence[Reading]:
+        found: Sequence[Reading] = ()
         key = slot if slot is not None else server.last_slot if kind in ("time", "draft") else (None, None)
         server.last_slot = key
         request = server.requests.get(key)
         if request is not None and _begins(kind, groups, request):
-            yield from self._given(server, request)
+            found = self._given(server, key)
             request = None
         if request is None:
-            while len(server.requests) >= MOST_SLOTS:
-                oldest = next(iter(server.requests))
-                yield from self._given(server, server.requests.pop(oldest))
+            if key[0] in server.stopped:
+                found = (*found, *self._given(server, server.stopped[key[0]]))
+            if len(server.requests) >= MOST_SLOTS:
+                found = (*found, *self._given(server, next(iter(server.requests))))
             request = server.requests[key] = Request(number, *key)
         _add(request, kind, groups, number)
         if kind == "stop":
-            yield from self._given(server, server.requests.pop(key))
+            if _reported(request):
+                return (*found, *self._given(server, key))
+            server.stopped[key[0]] = key  # until 2026 what it took was printed after the end
+        return found
 
-    def _given(self, server: Server, request: Request) -> Iterator[Reading]:
-        if "accepted" in request.texts or "positions" in request.texts or "predicted_ms" in request.texts:
-            yield request_reading(self.source, server, request)
+    def _given(self, server: Server, key: Slot) -> Sequence[Reading]:
+        """Let a request go, and return its report if there is one."""
+        request = server.requests.pop(key)
+        if server.stopped.get(key[0]) == key:
+            del server.stopped[key[0]]
+        return (request_reading(self.source, server, request),) if _reported(request) else ()
+
+
+def _reported(request: Request) -> bool:
+    return "accepted" in request.texts or "positions" in request.texts or "predicted_ms" in request.texts
 
 
 @lru_cache(maxsize=MOST_SERVERS)
@@ -134,7 +148,7 @@ def _origin_name(origin: bytes) -> str:
     return clean(origin.rstrip(b" |").decode("utf-8", "replace"))
 
 
-def _slot(head: Match) -> tuple[int | None, int | None] | None:
+def _slot(head: Match) -> Slot | None:
     slot, task = head["slot"], head["task"]
     return None if slot is None else (int(slot), int(task))
 

@@ -10,7 +10,7 @@ ik_llama.cpp's, vLLM's `SpecDecoding metrics`, and the Prometheus pages of llama
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 Match = re.Match[bytes]
 
@@ -89,8 +89,7 @@ _WORDS: tuple[tuple[bytes, tuple[str, ...]], ...] = (
 _OBJECT_WORDS = (b'"draft_n_accepted"', b'"predicted_ms"', b'"avg_ts"', b'"osl"')
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """A line that holds a message; `kind` is a key of the table of messages.
 
     `missed` lines held the word and no message, or something in front of it that no log puts there.
@@ -101,14 +100,8 @@ class Line:
     message: Match | None
     head: Match | None = None
 
-    @property
-    def missed(self) -> bool:
-        """Return whether nothing could be read."""
-        return self.message is None
 
-
-@dataclass(frozen=True, slots=True)
-class Spot:
+class Spot(NamedTuple):
     """A place within a JSON object that is worth reading."""
 
     start: int

@@ -11,6 +11,10 @@ MOST_STEPS = 1_000_000
 """Steps of a request that are held."""
 
 
+Slot = tuple[int | None, int | None]
+"""A slot and the task that it works on."""
+
+
 def seconds(clock: bytes) -> float:
     """Return the seconds since a server's start that a log shows as minutes.seconds.milliseconds.microseconds."""
     minutes, rest = divmod(int(clock.replace(b".", b"")), 10**8)
@@ -59,7 +63,10 @@ class Request:
 
 @dataclass(slots=True)
 class Server:
-    """A life of a server, as its log shows it."""
+    """A life of a server, as its log shows it.
+
+    `stopped` says which request a slot has ended without a report of it: the report may follow.
+    """
 
     origin: str
     number: int = 1
@@ -71,8 +78,9 @@ class Server:
     spec_types: list[str] = field(default_factory=list)
     limits: dict[str, float] = field(default_factory=dict)
     checkpoints: bool = False
-    requests: dict[tuple[int | None, int | None], Request] = field(default_factory=dict)
-    last_slot: tuple[int | None, int | None] = (None, None)
+    requests: dict[Slot, Request] = field(default_factory=dict)
+    stopped: dict[int | None, Slot] = field(default_factory=dict)
+    last_slot: Slot = (None, None)
     worked: bool = False
     name: str = field(init=False)
 

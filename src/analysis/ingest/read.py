@@ -1,9 +1,10 @@
 """One file or stream of any size, read into reports as it goes by; what is held at a time is bounded."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from analysis.ingest import objects
 from analysis.ingest.assemble import Assembler
@@ -13,6 +14,11 @@ from analysis.ingest.lines import Line, Spot, find, header_before, read_line
 from analysis.ingest.model import Reading, Scanned, Setup, Speed
 from analysis.ingest.pages import Scrapes, vllm_reading
 from analysis.ingest.text import clean
+
+T = TypeVar("T")
+
+BATCH = 100
+"""Lines, or endings of requests, that are looked for before they are read."""
 
 Found = Reading | Speed | Setup | Scanned
 
@@ -52,10 +58,7 @@ class _Reader:
         self.encoding = "utf-8"
 
     def take(self, block: Block, encoding: str) -> list[Found]:
-        """Return what a block says.
-
-        One kind of work after the other over the whole block takes two thirds of the time of all of it line by line.
-        """
+        """Return what a block says."""
         data = block.data
         self.encoding = encoding
         self.size += len(data)
@@ -63,7 +66,7 @@ class _Reader:
         self.counted, self.done, self.failed = 0, -1, 0
         found: list[Found] = []
         at = 0
-        for ending, end in list(endings(data)):
+        for ending, end in _in_batches(endings(data)):
             start = ending.start()
             if start > at:
                 found.extend(self._between(data, at, start))
@@ -87,7 +90,7 @@ class _Reader:
 
     def _between(self, data: bytes, start: int, end: int) -> Iterator[Found]:
         """Yield what the lines between two places say, taken one by one."""
-        for place in list(find(data, start, end)):
+        for place in _in_batches(find(data, start, end)):
             self._count(data, place.start)
             if isinstance(place, Spot):
                 found = objects.object_at(data, place) if self.failed < objects.MOST_FAILURES else None
@@ -98,24 +101,24 @@ class _Reader:
             else:
                 yield from self._line(data, place, self.lines)
 
-    def _line(self, data: bytes, line: Line, number: int) -> Iterator[Found]:
+    def _line(self, data: bytes, line: Line, number: int) -> Iterable[Found]:
         if line.message is None:
-            inner = list(_inside(data, line.start))
-            self.misses += not inner and line.kind in _NAMED
-            before = None
-            for one, header in inner:
-                before = header or before
-                yield from self.assembler.take(one, number, before)
-            return
+            return self._inner(data, line, number)
         self.hits += 1
         if line.kind == "metric":
-            yield from self.scrapes.take(line.message, number)
-        elif line.kind == "vllm":
+            return self.scrapes.take(line.message, number)
+        if line.kind == "vllm":
             reading = vllm_reading(self.source, number, line.message[1])
-            if reading is not None:
-                yield reading
-        else:
-            yield from self.assembler.take(line, number, _header(data, line))
+            return () if reading is None else (reading,)
+        return self.assembler.take(line, number, _header(data, line))
+
+    def _inner(self, data: bytes, line: Line, number: int) -> Iterator[Found]:
+        inner = list(_inside(data, line.start))
+        self.misses += not inner and line.kind in _NAMED
+        before = None
+        for one, header in inner:
+            before = header or before
+            yield from self.assembler.take(one, number, before)
 
     def _object(self, found: dict[str, object], number: int) -> Iterator[Found]:
         if "avg_ts" in found:
@@ -148,6 +151,17 @@ class _Reader:
             overlong=self.overlong,
             encoding=self.encoding,
         )
+
+
+def _in_batches(items: Iterable[T]) -> Iterator[T]:
+    """Yield items that were made some at a time.
+
+    To match a hundred lines and then to read them is faster than both line by line: each kind of work stays in the
+    processor's caches.
+    """
+    source = iter(items)
+    while batch := list(islice(source, BATCH)):
+        yield from batch
 
 
 def _header(data: bytes, line: Line) -> Line | None:
