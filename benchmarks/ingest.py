@@ -1,11 +1,13 @@
 """Logs of up to a gigabyte through `specbook ingest`'s reader: bytes a second on one core, and how far memory grows.
 
-The logs are made of those that are kept with the tests, and are read without touching a disk. Four kinds:
+The logs are made of those that are kept with the tests, and are read without touching a disk. Five kinds:
 
 - what the bundled server wrote at its ordinary verbosity for twenty requests, over and over, each time with later
   clocks, other tasks and other counts, so that no request is like one before it within 8 MiB. Four of its eight lines
-  a request are read, however long the reply is: this is as dense as an ordinary log gets;
-- what it writes at its highest verbosity, where every step is shown and 55 other lines stand between two that are read;
+  a request are read. Longer replies have more of the others: this is as dense as such a log gets;
+- the same of a server of August 2025, whose lines are read one by one: some six of twelve a request;
+- what the bundled one writes at its highest verbosity, where every step is shown and 55 other lines stand between two
+  that are read;
 - nothing but lines of acceptance, every one of another request: the worst case, which no server writes;
 - one line without an end.
 """
@@ -29,12 +31,12 @@ OTHERS = 55
 MINUTES = 2
 """By how much the clock goes on from one time that the twenty requests are repeated to the next."""
 
-WORST_PART = 16
-"""The worst case is read up to a sixteenth of the size: it takes that much longer."""
+OLDER_PART, WORST_PART = 4, 16
+"""These are read up to a fourth and a sixteenth of the size: they take that much longer."""
 
 _CLOCK = re.compile(rb"(?m)^(\d+)(\.\d\d\.\d{3}\.\d{3} )")
 _TASK = re.compile(rb"(?m)(\| task )(\d+)")
-_DRAFT = re.compile(rb"draft acceptance = .*")
+_DRAFT = re.compile(rb"draft acceptance (?:rate )?= .*")
 
 
 class Repeated(RawIOBase):
@@ -53,29 +55,31 @@ class Repeated(RawIOBase):
         return piece
 
 
-def ordinary(generator: random.Random) -> bytes:
-    """Return a server's start and then its twenty requests over and over, never the same."""
-    lines = (LOGS / "bundled-ngram-twenty.log").read_bytes().splitlines(keepends=True)
-    first = next(place for place, line in enumerate(lines) if b"get_availabl" in line)
-    start, requests = b"".join(lines[:first]), b"".join(lines[first:-1])
+def server_log(name: str, first_word: bytes, generator: random.Random) -> bytes:
+    """Return a server's start and then its requests over and over, never the same; a word is in the first's line."""
+    lines = (LOGS / name).read_bytes().splitlines(keepends=True)
+    first = next(place for place, line in enumerate(lines) if first_word in line)
+    requests = b"".join(lines[first:-1])
     tasks = 1 + max(int(task) for _, task in _TASK.findall(requests))
-    parts, size, times = [start], 0, 0
+    parts, size = [b"".join(lines[:first])], 0
     while size < UNIT:
-        part = _CLOCK.sub(lambda hit, times=times: b"%d%s" % (int(hit[1]) + MINUTES * times, hit[2]), requests)
-        part = _TASK.sub(lambda hit, times=times: b"%s%d" % (hit[1], int(hit[2]) + tasks * times), part)
-        part = _DRAFT.sub(lambda hit: acceptance(generator), part)
+        times = len(parts) - 1
+        part = _CLOCK.sub(lambda hit, later=MINUTES * times: b"%d%s" % (int(hit[1]) + later, hit[2]), requests)
+        part = _TASK.sub(lambda hit, later=tasks * times: b"%s%d" % (hit[1], int(hit[2]) + later), part)
+        part = _DRAFT.sub(lambda hit: acceptance(generator, older=b"rate" in hit[0]), part)
         parts.append(part)
-        size, times = size + len(part), times + 1
+        size += len(part)
     return b"".join(parts)
 
 
-def acceptance(generator: random.Random) -> bytes:
+def acceptance(generator: random.Random, *, older: bool = False) -> bytes:
     """Return what a server prints of the drafts of one request, as it rounds."""
     steps = generator.randint(2, 400)
     drafted = steps + generator.randint(0, 7 * steps)
     accepted = generator.randint(0, drafted)
     rate, mean = accepted / drafted, 1 + accepted / steps
-    text = f"draft acceptance = {rate:.5f} ({accepted:5d} accepted / {drafted:5d} generated), mean len = {mean:5.2f}"
+    counts = f"{rate:.5f} ({accepted:5d} accepted / {drafted:5d} generated)"
+    text = f"draft acceptance rate = {counts}" if older else f"draft acceptance = {counts}, mean len = {mean:5.2f}"
     return text.encode()
 
 
@@ -94,7 +98,8 @@ def contents() -> dict[str, tuple[bytes, int]]:
     generator = random.Random(1)
     steps = (LOGS / "bundled-dspark.log").read_bytes().splitlines(keepends=True)
     return {
-        "a server's at ordinary verbosity": (ordinary(generator), 1),
+        "a server's at ordinary verbosity": (server_log("bundled-ngram-twenty.log", b"get_availabl", generator), 1),
+        "a server's of August 2025": (server_log("2025-08-built.log", b"launch_slot_", generator), OLDER_PART),
         "highest verbosity": (b"".join(line + OTHER * OTHERS for line in steps), 1),
         "nothing but lines of acceptance": (worst(generator), WORST_PART),
         "one line without an end": (b"draft acceptance ", 1),

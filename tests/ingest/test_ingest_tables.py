@@ -54,7 +54,7 @@ def test_intervals_of_time_are_no_prompts(excerpt) -> None:
 
 
 def test_what_is_not_known_is_said(excerpt) -> None:
-    facts = {fact.quantity: fact for _, fact in all_facts(excerpt("2024-12-rate.log"))}
+    facts = {fact.quantity: fact for _, fact in all_facts(excerpt("2025-04-rate.log"))}
     assert facts["verification steps"] == Fact(
         "verification steps", "unknown", "", "neither printed nor to be worked out from what is"
     )

@@ -9,7 +9,7 @@ def levels(ingested) -> dict[str, str]:
 
 
 def test_every_gate_of_the_book_has_an_answer(excerpt) -> None:
-    findings = check(excerpt("2024-12-rate.log"))
+    findings = check(excerpt("2025-04-rate.log"))
     assert {found.gate for found in findings} == {gate.name for gate in (*GATES, *LATE_GATES)}
     assert all(found.saw for found in findings)
 

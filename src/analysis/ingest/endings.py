@@ -30,8 +30,8 @@ _OTHERS = re.compile(
     rb"get_availabl: id  ?\d+ \| task -?\d+ \| selected slot by "
     rb"(?:LRU, t_last = -?\d+|LCP similarity, (?:f_)?sim_best = [\d.]+ \(> [\d.]+ thold\), f_keep = [\d.]+)"
     rb"|launch_slot_: id  ?\d+ \| task \d+ \| processing task(?:, is_child = \d)?"
-    rb"|print_timing: id  ?\d+ \| task \d+ \| n_gen = *\d+, tg = *[\d.]+ t/s, tg_3s = *[\d.]+ t/s)"
-    rb"|srv  update_slots: all slots are idle)\r?\n)*"
+    rb"|print_timing: id  ?\d+ \| task \d+ \| n_(?:gen|decoded) = *\d+, tg = *[\d.]+ t/s(?:, tg_3s = *[\d.]+ t/s)?)"
+    rb"|srv  (?:update_slots: all slots are idle|log_server_r: (?:done )?request: [A-Z]+ [\w/]* [\d.]+ \d+))\r?\n)*"
 )
 
 _ENDING = re.compile(

@@ -4,7 +4,7 @@ Two steps make it fast: a few words are looked for in a whole block, and only th
 make it safe too: what is in front of a message must be what logs have there (a time, a level, a slot), so that the
 text of a request that quotes such a line is not taken for one.
 
-Formats: llama.cpp's server (`print_timings` and `common_speculative_print_stats` in its versions from 2024 to 2026),
+Formats: llama.cpp's server (`print_timings` and `common_speculative_print_stats` in its versions from 2025 to 2026),
 ik_llama.cpp's, vLLM's `SpecDecoding metrics`, and the Prometheus pages of llama.cpp and vLLM.
 """
 
