@@ -69,7 +69,9 @@ class Endless(RawIOBase):
         return (self.word * (size // len(self.word) + 1))[:size]
 
 
-@pytest.mark.parametrize("word", [b"x", b"draft acceptance ", b'{"draft_n_accepted"', b"\x00\x01", b"{", b'"'])
+@pytest.mark.parametrize(
+    "word", [b"x", b"draft acceptance ", b"prompt eval time = ", b'{"draft_n_accepted"', b"\x00\x01", b"{", b'"']
+)
 def test_one_line_of_any_length_takes_constant_memory(word: bytes) -> None:
     def peak(size: int) -> int:
         tracemalloc.start()
