@@ -58,7 +58,8 @@ def test_what_is_not_known_is_said(excerpt) -> None:
     assert facts["verification steps"] == Fact(
         "verification steps", "unknown", "", "neither printed nor to be worked out from what is"
     )
-    assert facts["n_max"].how == facts["depth"].how == facts["regime"].how == "unknown"
+    assert facts["n_max"].how == facts["p_min"].how == facts["regime"].how == "unknown"
+    assert facts["depth"].how == "printed"
     whole = {fact.quantity: fact.value for _, fact in all_facts(excerpt("2026-10-whole-life.log"))}
     assert (whole["n_max"], whole["depth"], whole["build"]) == ("5", "1,024", "10480 0c1e570")
 
