@@ -11,6 +11,7 @@ import json
 import math
 import random
 import re
+import sys
 import time
 from collections import Counter
 from io import BytesIO
@@ -139,7 +140,10 @@ def _done(seed: int) -> Counter[str]:
 
 def _state(seed: int) -> str:
     digest = hashlib.sha256(str(seed).encode())
-    for path in sorted([Path(__file__), *LOGS.iterdir(), *Path(read.__file__).parent.glob("*.py")]):
+    loaded = [
+        Path(module.__file__ or "") for name, module in sys.modules.items() if name.startswith("analysis.ingest.")
+    ]
+    for path in sorted([Path(__file__), *LOGS.iterdir(), *loaded]):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
