@@ -68,9 +68,7 @@ def _skipped(data: bytes, place: int) -> int:
 
 def texts(ending: Match) -> tuple[dict[str, bytes], int]:
     """Return what was printed, by its name, and by how many lines the acceptance is below the first; 0 for nowhere."""
-    prompt_ms, prompt_n, predicted_ms, emitted, graphs, rate, accepted, drafted, mean, positions, _ = ending.groups()[
-        5:
-    ]
+    prompt_ms, prompt_n, predicted_ms, emitted, graphs, rate, accepted, drafted, mean = ending.groups()[5:14]
     if rate is None:
         return {"prompt_ms": prompt_ms, "prompt_n": prompt_n, "predicted_ms": predicted_ms, "emitted": emitted}, 0
     found = {
@@ -79,6 +77,7 @@ def texts(ending: Match) -> tuple[dict[str, bytes], int]:
     }  # fmt: skip
     if mean is not None:
         found["mean_length"] = mean
+    positions = ending["positions"]
     if positions is not None:
         found["positions"] = positions
     return found, 3 if graphs is None else 4

@@ -76,7 +76,7 @@ class _Reader:
             if reading is None:
                 found.extend(self._between(data, start, end))
             else:
-                self.hits += 3 + (reading.drafted is not None) + bool(ending["positions"])
+                self.hits += 3 + (reading.drafted is not None) + (ending["positions"] is not None)
                 found.append(reading)
         found.extend(self._between(data, at, len(data)))
         self._count(data, len(data))
