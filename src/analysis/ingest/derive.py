@@ -1,8 +1,8 @@
 """What follows from printed numbers and their rounding, and what contradicts itself."""
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
+from math import ceil, floor, isfinite
 
 from analysis.ingest.model import MAX_POSITIONS, UNKNOWN, Known, exactly
 
@@ -64,7 +64,7 @@ def steps_of(
         half: half a unit of their last place.
         n_max: the longest draft, where it is known.
     """
-    if accepted is None or accepted < 0 or accepted > ABSURD:
+    if accepted is None or not 0 <= accepted <= ABSURD:
         return UNKNOWN
     low, high = _range(accepted, drafted, mean_length, n_max)
     if low is None or high is None or high < low:
@@ -87,20 +87,21 @@ def _range(
         mean, half = mean_length
         above = mean - 1 + half + 1e-9
         below = mean - 1 - half - 1e-9
-        if not math.isfinite(mean) or above <= 0:
+        if not isfinite(mean) or above <= 0:
             return None, None
-        low = max(low or 1, math.ceil(accepted / above))
+        fewest = ceil(accepted / above)
+        low = fewest if low is None or fewest > low else low
         if below > 0:
-            most = math.floor(accepted / below)
-            high = most if high is None else min(high, most)
+            most = floor(accepted / below)
+            high = most if high is None or most < high else high
     return low, high
 
 
 def _fits(steps: int, accepted: int, survival: Sequence[float], half: float) -> bool:
     fewest = most = 0
     for share in survival:
-        low = math.ceil((share - half - 1e-9) * steps)
-        high = math.floor((share + half + 1e-9) * steps)
+        low = ceil((share - half - 1e-9) * steps)
+        high = floor((share + half + 1e-9) * steps)
         if high < low or high < 0:
             return False
         fewest, most = fewest + max(0, low), most + high
@@ -111,7 +112,7 @@ def counts_of(survival: Sequence[float], steps: int, half: float) -> tuple[int, 
     """Return the steps that survived each position, or nothing where the rounding leaves more than one number."""
     counts = []
     for share in survival:
-        low, high = math.ceil((share - half - 1e-9) * steps), math.floor((share + half + 1e-9) * steps)
+        low, high = ceil((share - half - 1e-9) * steps), floor((share + half + 1e-9) * steps)
         if low != high:
             return ()
         counts.append(low)
