@@ -1,10 +1,12 @@
 """A calibration measured on one machine, counted on another."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from analysis.measure.calibration.result import calibration_of, read_journals
+from analysis.measure.calibration.selfduels import SelfDuel
 from analysis.measure.calibration.synthetic import CELLS, MADE, Made, SyntheticCell
 from analysis.records import Problem
 from analysis.records.model import plain
@@ -49,3 +51,15 @@ def test_a_folder_without_what_made_it_is_refused(folder):
     (folder / "synthetic-0f1e2d" / MADE).unlink()
     with pytest.raises(Problem, match=r"made\.json cannot be read"):
         read_journals(folder)
+
+
+def test_duels_may_come_from_a_machine_of_their_own(folder):
+    duel = SelfDuel(number=0, block=(0, 0, 1, 1), a=(9.0, 8.0, 9.0, 8.0), b=(9.0, 9.0, 8.0, 8.0))
+    append_line(folder / "self-duels-aa11bb.jsonl", duel)
+    with pytest.raises(Problem, match=r"self-duels-aa11bb\.json cannot be read"):
+        read_journals(folder)
+    ground = replace(RUN.machine, name="another")
+    (folder / "self-duels-aa11bb.json").write_text(json.dumps(plain(ground)))
+    result = calibration_of(read_journals(folder))
+    assert (result.machine, result.duels_machine) == (RUN.machine, ground)
+    assert (result.duels.cells, result.duels.prompts) == (1, 2)

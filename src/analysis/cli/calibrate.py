@@ -58,7 +58,8 @@ def _measured(cells: int, requests: int, emitted: int, duels: int, servers: int,
     budget = 60 * minutes or None
     measure_cells(campaign, found, cells, budget_s=budget, servers=servers)
     fought = fight(SelfDuels(), found, duels, budget_s=budget) if duels else []
-    return Journals(campaign.made(found), tuple(read_cells(campaign, found)), tuple(fought))
+    made = campaign.made(found)
+    return Journals(made, tuple(read_cells(campaign, found)), tuple(fought), made.machine)
 
 
 def _coverage(title: str, rows: Iterable[Coverage]) -> Table:

@@ -3,6 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from analysis.measure.calibration.coverage import (
     SIZES,
@@ -14,7 +15,7 @@ from analysis.measure.calibration.coverage import (
     stopping_of,
 )
 from analysis.measure.calibration.population import population_coverage
-from analysis.measure.calibration.selfduels import SelfDuel, self_coverage
+from analysis.measure.calibration.selfduels import GROUND, SelfDuel, self_coverage
 from analysis.measure.calibration.synthetic import CELLS, MADE, Made, SyntheticCell
 from analysis.measure.life import now
 from analysis.measure.study import Study
@@ -41,7 +42,8 @@ class Population:
 class Calibration:
     """What was measured, on what, and how often intervals held the truth. Parts that were not run are empty.
 
-    `stopping` is over cells of `stopping_requests` requests, made of several of the `cells`.
+    `stopping` is over cells of `stopping_requests` requests, made of several of the `cells`. The duels may have been
+    fought on another machine than the one that measured the cells.
     """
 
     at: str
@@ -58,6 +60,7 @@ class Calibration:
     stopping_requests: Count = STOPPING_REQUESTS
     population: Population | None = None
     duels: Coverage | None = None
+    duels_machine: Machine | None = None
 
 
 def calibration_file() -> Path:
@@ -97,6 +100,7 @@ class Journals:
     made: Made
     cells: tuple[SyntheticCell, ...]
     duels: tuple[SelfDuel, ...] = ()
+    duels_machine: Machine | None = None
 
 
 def read_journals(folder: Path) -> Journals:
@@ -113,13 +117,21 @@ def read_journals(folder: Path) -> Journals:
             expected="one campaign (synthetic-*) and at most one journal (self-duels-*.jsonl)",
             remedy="name the `calibration` folder of a machine, with the others moved away",
         )
-    made = campaigns[0].with_name(MADE)
+    beside = campaigns[0].with_name(MADE)
+    made = parse(Made, _beside(beside), where=str(beside))
+    cells = tuple(read_lines(campaigns[0], SyntheticCell))
+    if not fought:
+        return Journals(made, cells)
+    ground = fought[0].with_suffix(GROUND)
+    machine = parse(Machine, _beside(ground), where=str(ground))
+    return Journals(made, cells, tuple(read_lines(fought[0], SelfDuel)), machine)
+
+
+def _beside(file: Path) -> Any:
     try:
-        content = json.loads(made.read_text(encoding="utf-8"))
+        return json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise Problem(f"{made} cannot be read: {error}", expected="what `specbook calibrate` left there") from None
-    duels = read_lines(fought[0], SelfDuel) if fought else ()
-    return Journals(parse(Made, content, where=str(made)), tuple(read_lines(campaigns[0], SyntheticCell)), tuple(duels))
+        raise Problem(f"{file} cannot be read: {error}", expected="what `specbook calibrate` left there") from None
 
 
 def calibration_of(journals: Journals, population: Population | None = None) -> Calibration:
@@ -141,6 +153,7 @@ def calibration_of(journals: Journals, population: Population | None = None) -> 
         stopping=tuple(stopping_of(long_cells)) if long_cells else (),
         population=population,
         duels=self_coverage(duels) if duels else None,
+        duels_machine=journals.duels_machine if duels else None,
     )
 
 

@@ -5,6 +5,7 @@ leg, the same prompts on both sides of a half), on the synthetic pair, so that a
 """
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +14,16 @@ from time import monotonic
 import numpy as np
 from tqdm import tqdm
 
-from analysis.launch import Client, FoundEngine
+from analysis.launch import Client, FoundEngine, read_machine
 from analysis.measure.calibration.coverage import Coverage, count
 from analysis.measure.calibration.synthetic import random_prompt, synthetic_server
-from analysis.records.model import Count, record
+from analysis.records.model import Count, plain, record
 from analysis.records.places import local_dir
-from analysis.records.store import append_line, drop_torn_line, read_lines
+from analysis.records.store import append_line, drop_torn_line, read_lines, write_atomically
 from analysis.stats import Interval, block_orders, speed_ratio
+
+GROUND = ".json"
+"""Beside a journal of duels lies the machine that they were fought on, under the same name."""
 
 
 @record
@@ -60,6 +64,9 @@ def fight(plan: SelfDuels, found: FoundEngine, duels: int, *, budget_s: float | 
     """
     journal = plan.journal(found)
     journal.parent.mkdir(parents=True, exist_ok=True)
+    ground = journal.with_suffix(GROUND)
+    if not ground.exists():
+        write_atomically(ground, json.dumps(plain(read_machine()), indent=1) + "\n")
     drop_torn_line(journal)
     done = {duel.number for duel in read_lines(journal, SelfDuel)}
     missing = [number for number in range(duels) if number not in done]

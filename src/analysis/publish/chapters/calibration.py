@@ -1,4 +1,4 @@
-"""Chapter 08: how often the intervals of this book hold the truth, where the truth is known."""
+"""Chapter 20: how often the intervals of this book hold the truth, where the truth is known."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -116,10 +116,11 @@ class CalibrationPage:
         row = self.found.duels
         if row is None:
             return Markdown(NOT_RUN)
+        ground = self.found.duels_machine or self.found.machine
+        where = f"{escape_text(ground.cpu)} ({ground.cores} cores)"
         return Markdown(
-            f"In {row.cells} duels of {row.prompts} blocks, in which two servers of one configuration fought on "
-            f"{self.found.machine.cpu}, {_share(row)} of the intervals of the speed ratio held 1. Their median width "
-            f"was {row.width:.3f}."
+            f"In {row.cells} duels of {row.prompts} blocks, in which two servers of one setting fought on {where}, "
+            f"{_share(row)} of the intervals of the speed ratio held 1. Their median width was {row.width:.3f}."
         )
 
     def provenance(self) -> Markdown:
@@ -135,7 +136,9 @@ class CalibrationPage:
             ("counted", f"{found.at}, at commit {found.commit[:12] or 'unknown'}{dirty}"),
         ]
         lines = "\n".join(f"{name}\n: {escape_text(value)}\n" for name, value in rows)
-        command = "specbook calibrate --cells 1000 --duels 100 --write"
+        duels = f" --duels {found.duels.cells}" if found.duels else ""
+        drawn = f" --population {found.population.run}" if found.population else ""
+        command = f"specbook calibrate --cells {found.cells}{duels}{drawn} --write"
         return Markdown(
             f"````{{admonition}} Where these numbers come from\n:class: provenance\n{lines}\n"
             f"To measure them again:\n```console\n$ {command}\n```\n````"

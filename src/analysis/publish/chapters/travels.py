@@ -1,6 +1,7 @@
 """Chapter 08: the same pair, prompts and cells on two machines, beside each other."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -32,7 +33,7 @@ class TravelsPage:
     second: Study
     margin: float
     differences: pd.DataFrame
-    sweeps: tuple[Factor, Factor] | None = None
+    sweeps: Mapping[str, tuple[Factor, Factor]] = field(default_factory=dict)
 
     def machines_table(self) -> Markdown:
         """Return what the two runs ran on."""
@@ -122,21 +123,22 @@ class TravelsPage:
         caption = f"Does the pair pay? Both runs ({self._named()}); 95 %, paired t (log), over prompts"
         return table(frame, caption, "travel-verdicts", columns=headings)
 
-    def sweep_chart(self) -> Chart | Markdown:
+    def sweep_chart(self, name: str = "n_max") -> Chart | Markdown:
         """Return the speed ratios of a swept factor on both machines."""
-        if self.sweeps is None:
+        if name not in self.sweeps:
             return Markdown(NO_SWEEPS)
-        frame, factor = self._ratios(self.sweeps), self.sweeps[0]
+        frame, factor = self._ratios(self.sweeps[name]), self.sweeps[name][0]
         if (frame["refused"] != "").all():
             return Markdown("No ratio may be shown; the table below says why.")
         values = [point.value for point in factor.points]
-        return charts.ratios_of_machines(frame, name="travel-ratios", factor=factor.title, values=values)
+        anchor = f"travel-ratios-{name.replace('_', '-')}"
+        return charts.ratios_of_machines(frame, name=anchor, factor=factor.title, values=values)
 
-    def sweep_table(self) -> Markdown:
+    def sweep_table(self, name: str = "n_max") -> Markdown:
         """Return the speed ratios of a swept factor and the verdicts, both machines in one row."""
-        if self.sweeps is None:
+        if name not in self.sweeps:
             return Markdown("")
-        frame, factor = self._ratios(self.sweeps), self.sweeps[0]
+        frame, factor = self._ratios(self.sweeps[name]), self.sweeps[name][0]
         rows = []
         for (regime, value), group in frame.groupby(["regime", "value"], sort=False):
             row: dict[str, object] = {"regime": regime, "value": value}
@@ -144,21 +146,19 @@ class TravelsPage:
                 row[of_machine["machine"]] = in_words(of_machine)
                 row[f"{of_machine['machine']}: verdict"] = of_machine["verdict"]
             rows.append(row)
-        names = self._machine_names()
         columns = {"regime": "regime", "value": factor.title}
-        for name in names:
-            columns |= {name: f"{name}: drafted / raw", f"{name}: verdict": "verdict"}
+        for machine in self._machine_names():
+            columns |= {machine: f"{machine}: drafted / raw", f"{machine}: verdict": "verdict"}
         caption = f"Speed ratio by {factor.title} on both machines; 95 %, paired t (log), over prompts"
-        return table(pd.DataFrame(rows), caption, "travel-sweep", columns=columns)
+        return table(pd.DataFrame(rows), caption, f"travel-sweep-{name.replace('_', '-')}", columns=columns)
 
     def provenance(self) -> Markdown:
         """Return the boxes of both runs, and the names of the swept ones."""
         boxes = "\n\n".join(provenance(study, "05_economics").text for study in (self.first, self.second))
-        if self.sweeps is None:
+        if not self.sweeps:
             return Markdown(boxes)
-        ids = {
-            study.run.id for factor in self.sweeps for point in factor.points for study in (point.raw, point.drafted)
-        }
+        swept = [factor for pair in self.sweeps.values() for factor in pair]
+        ids = {study.run.id for factor in swept for point in factor.points for study in (point.raw, point.drafted)}
         return Markdown(f"{boxes}\n\nThe swept runs: {', '.join(f'`{name}`' for name in sorted(ids))}.")
 
     def _ratios(self, sweeps: tuple[Factor, Factor]) -> pd.DataFrame:
@@ -197,16 +197,18 @@ def travels(
     Args:
         first: a run.
         second: a run of the same grid on another machine.
-        first_sweep: a recorded sweep on the first machine; its first factor is shown.
-        second_sweep: one of the same factor on the second machine.
+        first_sweep: a recorded sweep on the first machine.
+        second_sweep: one on the second machine; the factors that both have can be shown.
         margin: in accepted over drafted tokens.
 
     Raises:
         Problem: there is no such run or sweep, or the two differ in more than the machine.
     """
     studies = open_study(first), open_study(second)
-    swept = None
+    swept: dict[str, tuple[Factor, Factor]] = {}
     if first_sweep and second_sweep:
-        one, other = (open_factors(load_sweep(name))[0] for name in (first_sweep, second_sweep))
-        swept = one, other
+        one, other = (
+            {factor.name: factor for factor in open_factors(load_sweep(name))} for name in (first_sweep, second_sweep)
+        )
+        swept = {name: (one[name], other[name]) for name in one if name in other}
     return TravelsPage(*studies, margin, acceptance_differences(*studies, margin=margin), swept)
