@@ -5,7 +5,9 @@ import pytest
 from analysis.gates.canary import FirstPositionAlive
 from analysis.measure.failures import MODES, measure_failures, mode_of
 from analysis.measure.foreign import foreign_drafter
+from analysis.measure.study import open_study
 from analysis.publish.chapters.failures import FailuresPage
+from analysis.records.places import data_dir
 
 pytestmark = pytest.mark.engine
 
@@ -57,3 +59,11 @@ def test_every_mode_of_the_run_has_its_row(page):
     text = page.table().text
     for mode in SHORT:
         assert f"| {mode.name} |" in text
+
+
+def test_reordered_heads_are_caught_from_the_file_without_a_sound_curve_beside_them():
+    (recorded,) = (data_dir() / "runs").glob("*-failures-*")
+    published = FailuresPage(open_study(recorded.name), ())
+    for name in ("rotary-pairs", "rotary-halves"):
+        assert "fit check: order of heads" in published.caught(mode_of(name))
+    assert published.caught(mode_of("sound")) == "–"
