@@ -116,7 +116,12 @@ class Corpus:
         """Write the corpus to one file, so that another machine can be asked the same prompts.
 
         Two machines whose Pythons differ have different standard libraries, and so different prompts.
+
+        Raises:
+            Problem: a file that is no saved corpus lies there: a text that was meant to be read, say.
         """
+        if Path(path).is_file():
+            Corpus.load(path)
         saved: dict[str, Any] = {"title": self.title, "sha256": self.sha256}
         saved["texts"] = [(text.name, text.kind, text.content) for text in self.texts]
         with whole_file(Path(path)) as unfinished:
