@@ -119,7 +119,14 @@ def test_a_card_without_a_header_is_one_line(specbook, tmp_path: Path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"depths = [", b"\xff", b"", b"depths = []", b"depths = 1.5\nregimes = 2.5", b'depths = [256]\nlocal_tokens = "x"'],
+    [
+        b"depths = [",
+        b"\xff",
+        b"",
+        b"depths = []",
+        b"depths = 1.5\nregimes = 2.5",
+        b'depths = [256]\nlocal_tokens = "x"',
+    ],
 )
 def test_a_malformed_grid_is_one_line(specbook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes):
     data = tmp_path / "data"
