@@ -154,3 +154,22 @@ def test_convert_without_what_it_needs(specbook, dsv4_checkpoint, arguments, saw
     status, _, err = specbook("convert", str(dsv4_checkpoint), *arguments)
     assert status == 1
     assert err.startswith(f"specbook: {saw}")
+
+
+@pytest.mark.parametrize("way", [(), ("--via-f16",)])
+def test_quantizing_a_file_onto_itself_is_refused(specbook, tmp_path, way):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    status, out, err = specbook("quantize", str(file), str(file), "--recipe", "q8_0", *way)
+    assert (status, out) == (1, "")
+    assert err == f"specbook: {file} is the source; expected another file to write\n"
+    assert file.read_bytes() == b"GGUF"
+
+
+def test_a_comparison_is_not_recorded_over_a_model(specbook, tmp_path):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF")
+    status, out, err = specbook("perplexity", str(file), str(file), "--write", str(file))
+    assert (status, out) == (1, "")
+    assert err.startswith(f"specbook: {file} is no record of a quality")
+    assert file.read_bytes() == b"GGUF"

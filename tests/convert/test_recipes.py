@@ -62,3 +62,10 @@ def test_an_unknown_type(tmp_path):
     with pytest.raises(Problem, match=r"unknown tensor type 'Q9_K'; expected one of F32, F16"):
         load_recipe(file)
     assert tensor_type("q2_k").name == "Q2_K"
+
+
+def test_a_pattern_that_is_none(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('name = "mine"\ntitle = "Mine"\nbase = "Q4_K_M"\n[types]\n"ffn(" = "Q8_0"\n')
+    with pytest.raises(Problem, match=r"'ffn\(' of recipe mine: .*; expected a regular expression over tensors' names"):
+        load_recipe(file)

@@ -67,11 +67,17 @@ def test_what_is_not_known_is_said(excerpt) -> None:
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_tables_are_written_while_files_are_read(tmp_path, kind) -> None:
     folder = tmp_path / "tables with blanks ä"
+    folder.mkdir()
+    (folder / f"mine.{kind}").touch()  # what lies there already is not said to be written
     with Tables(folder, kind) as writer:
         found = ingest([LOGS / "bundled-dspark.log", LOGS / "speed-bench.json"], writer.add)
     written = {path.stem: path for path in writer.finish(tables(found))}
     read = pd.read_parquet if kind == "parquet" else pd.read_csv
-    assert {"reports", "positions", "steps", "estimates", "known", "gates", "files"} <= written.keys()
+    assert (
+        {"reports", "positions", "steps", "estimates", "known", "gates", "files"}
+        <= written.keys() - {"mine"}
+        == written.keys()
+    )
     assert len(read(written["reports"])) == len(found.readings)
     steps = read(written["steps"])
     assert steps["accepted"].sum() == 125

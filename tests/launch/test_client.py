@@ -1,6 +1,7 @@
 """Every way a server can fail is one clear line. A fake server provokes them; the real one is in tests/engine."""
 
 import json
+import math
 import socket
 import time
 
@@ -111,6 +112,36 @@ def test_a_page_that_is_no_json_is_said(fake_server):
         client.props()
 
 
+@pytest.mark.parametrize("tokens", [5, "abc", ["a"], [1.5], [True], {"a": 1}])
+def test_tokens_that_are_none_are_said(fake_server, tokens):
+    with pytest.raises(ServerFailed, match="did not answer with a list of tokens"):
+        fake_server({"/tokenize": lambda c: c.answer({"tokens": tokens})}).tokenize("a")
+
+
+def test_nesting_without_end_is_no_answer(fake_server):
+    with pytest.raises(ServerFailed, match="did not answer with JSON"):
+        fake_server({"/props": lambda c: c.answer("[" * 100_000)}).props()
+
+
+@pytest.mark.parametrize("count", ["1e400", "1.2.3", "e"])
+def test_a_counter_that_is_no_number_is_said(fake_server, count):
+    page = f"llamacpp:spec_decode_num_drafts_total {count}\n"
+    with pytest.raises(ServerFailed, match="holds a counter that is no number"):
+        fake_server({"/metrics": lambda c: c.answer(page)}).metrics()
+
+
+def test_what_a_server_is_is_not_waited_for_as_long_as_what_it_decodes(fake_server, monkeypatch):
+    monkeypatch.setattr("analysis.launch.client.FACTS_S", 0.05)
+    with pytest.raises(ServerFailed, match=r"GET /health was silent for 0\.05 s"):
+        fake_server({"/health": lambda _: time.sleep(0.5)}).health()
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999", f"http://{'x' * 70}.example"])
+def test_an_address_that_nobody_can_have(address):
+    with pytest.raises(ServerFailed, match="no server answers at"):
+        Client(address, timeouts=Timeouts(connect_s=1)).health()
+
+
 def test_a_server_that_hangs_before_the_answer(fake_server):
     client = fake_server({"/completion": lambda conversation: time.sleep(1)}, read_s=0.2)
     with pytest.raises(ServerFailed, match=r"was silent for 0\.2 s"):
@@ -172,8 +203,9 @@ def test_an_error_inside_the_stream(fake_server):
 @pytest.mark.parametrize(
     "message",
     [{"content": "x"}, {"stop": False, "content": "x", "tokens": [1]}, {"stop": True, "timings": {}},
-     {"stop": False, "content": "x", "tokens": [], "timings": {"predicted_n": 1, "predicted_ms": 1}}],
-    ids=["no stop", "no timings", "empty timings", "no token"],
+     {"stop": False, "content": "x", "tokens": [], "timings": {"predicted_n": 1, "predicted_ms": 1}},
+     {"stop": False, "content": "x", "tokens": [1], "timings": {"predicted_n": math.inf, "predicted_ms": 1}}],
+    ids=["no stop", "no timings", "empty timings", "no token", "endless"],
 )  # fmt: skip
 def test_a_build_that_does_not_send_what_is_needed(fake_server, message):
     def send(conversation) -> None:

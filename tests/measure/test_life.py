@@ -1,6 +1,6 @@
 import pytest
 
-from analysis.measure.life import StreamCounters, check_counters
+from analysis.measure.life import StreamCounters, _since, check_counters
 from analysis.records import Counters, Problem
 from factories import make_life
 
@@ -56,3 +56,11 @@ def test_counters_that_disagree_stop_the_run(fault, said):
     fields = {"drafts": 2, "draft_tokens": 6, "accepted_tokens": 3, "accepted_per_pos": (2, 1)}
     with pytest.raises(Problem, match=said):
         check_counters(Counters(**fields), Counters(**(fields | fault)), make_life().id)
+
+
+def test_a_server_that_was_restarted_meanwhile_is_said():
+    before = Counters(drafts=9, draft_tokens=40, accepted_tokens=20, accepted_per_pos=(9, 5))
+    later = Counters(drafts=12, draft_tokens=50, accepted_tokens=23, accepted_per_pos=(11, 6))
+    assert _since(before, later) == Counters(drafts=3, draft_tokens=10, accepted_tokens=3, accepted_per_pos=(2, 1))
+    with pytest.raises(Problem, match=r"the counters of the server fell, .* it was restarted: run again to resume"):
+        _since(later, before)

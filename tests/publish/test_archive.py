@@ -109,6 +109,18 @@ def test_garbage_is_one_line(tmp_path, content):
         read_archive(path, tmp_path / "runs")
 
 
+def test_a_damaged_stream_is_one_line(tmp_path):
+    path = tmp_path / "x.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("run/run.json", "{}" * 1000)
+    content = bytearray(path.read_bytes())
+    start = len("run/run.json") + 30  # a zip entry's header, then its name
+    content[start : start + 4] = b"\xff" * 4
+    path.write_bytes(content)
+    with pytest.raises(Problem, match="no archive that can be read"):
+        read_archive(path, tmp_path / "runs")
+
+
 def test_an_archive_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch, archive):
     monkeypatch.setattr("analysis.publish.archive.MOST_UNPACKED", 1000)
     with pytest.raises(Problem, match="unpacks to"):

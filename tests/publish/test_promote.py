@@ -133,6 +133,13 @@ def test_a_run_with_few_prompts_in_a_cell_is_refused(places: SimpleNamespace) ->
     refused(places, f"cell b of {RUN} was measured with 4 prompts; expected at least 5 in a committed run")
 
 
+@pytest.mark.parametrize("torn", [b'{"cell": "a", "prom', b"\xff\n"])
+def test_a_run_whose_journal_is_torn_is_refused(places: SimpleNamespace, torn: bytes) -> None:
+    journal = places.local_runs / RUN / "samples.jsonl"
+    journal.write_bytes(journal.read_bytes() + torn)
+    refused(places, f"{RUN}/samples.jsonl:2 is not JSON; expected a whole run; resume the run")
+
+
 def test_a_committed_run_is_never_replaced(places: SimpleNamespace) -> None:
     promote_from(places)
     (places.local_runs / RUN / "samples.jsonl").write_text("{}\n{}\n")

@@ -1,6 +1,7 @@
 import errno
 import json
 import os
+import resource
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from analysis.records import Block, Leg, Problem, Sample
 from analysis.records.model import SCHEMA, parse, plain
-from analysis.records.store import RunDir, find_run
+from analysis.records.store import RunDir, find_run, journal_writing, set_aside, write_atomically
 from factories import make_host, make_life, make_run, make_sample
 
 
@@ -89,6 +90,32 @@ def test_a_full_disk_keeps_every_sample_that_was_recorded(run: RunDir, monkeypat
     assert run.samples_file.read_bytes().count(b"\n") == after
 
 
+def test_a_record_that_fits_in_part_leaves_nothing_behind(run: RunDir, monkeypatch: pytest.MonkeyPatch):
+    with run.writing() as writer:
+        writer.append(make_sample())
+        before = run.samples_file.read_bytes()
+        limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+        monkeypatch.setattr(errno, "ENOSPC", errno.EFBIG)  # a limit can be set here, a full disk cannot
+        resource.setrlimit(resource.RLIMIT_FSIZE, (len(before) + 100, limits[1]))
+        try:
+            with pytest.raises(Problem, match="the disk is full"):
+                writer.append(make_sample())
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert run.samples_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("place", ["folder", "pipe", "link"])
+def test_what_is_no_file_is_never_replaced_by_one(tmp_path: Path, place: str):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    with pytest.raises(Problem, match=f"{place} is no regular file; expected the name of a file to write"):
+        write_atomically(tmp_path / place, "text")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "link", "pipe"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
 def test_a_full_disk_leaves_the_old_run_json(run: RunDir, monkeypatch: pytest.MonkeyPatch):
     before = (run.path / "run.json").read_text()
 
@@ -111,6 +138,23 @@ def test_one_writer_at_a_time(run: RunDir):
     assert second.returncode == 1
     assert "another process is writing" in second.stderr
     assert subprocess.run(command, check=False, env=environment).returncode == 0
+
+
+def test_a_run_that_is_being_written_is_not_set_aside(run: RunDir):
+    with run.writing(), pytest.raises(Problem, match="another process is writing"):
+        set_aside(run.path, "2026-01-01T00:00:00")
+    set_aside(run.path, "2026-01-01T00:00:00")
+    assert [path.name for path in run.path.parent.iterdir()] == [f"{run.path.name}.2026-01-01T000000"]
+
+
+def test_a_journal_without_a_run_has_one_writer_and_no_torn_line(tmp_path: Path):
+    journal = tmp_path / "calibration" / "cells.jsonl"
+    with journal_writing(journal):
+        journal.write_bytes(b"{}\n{")
+        with pytest.raises(Problem, match="another process is writing"), journal_writing(journal):
+            pass
+    with journal_writing(journal):
+        assert journal.read_bytes() == b"{}\n"
 
 
 def test_a_run_is_created_once(run: RunDir):

@@ -1,11 +1,13 @@
 """`specbook book`: run the notebooks and build this machine's own copy of the book."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from analysis.cli import app
 from analysis.cli.show import console
+from analysis.convert.pairs import load_pair
 from analysis.publish.build import CHAPTERS, build_book, committed_book, copy_book, local_book
 from analysis.publish.notebooks import find_notebook, notebook_names, run_all
 
@@ -33,7 +35,9 @@ def book(
 
     Notebook parameters may follow as papermill takes them: `-p NAME VALUE`, several times.
     """
-    common = {"profile": profile} | ({"pair": pair} if pair else {})
+    if pair:
+        load_pair(pair)  # said now, not after the first notebook has begun
+    common = {"profile": profile} | ({"pair": from_here(pair)} if pair else {})
     chapters = [name for name in notebook_names() if every or name not in BY_NAME]
     run_and_build(only or chapters, notebook_parameters(context.args), common)
 
@@ -51,7 +55,13 @@ def notebook_parameters(words: list[str]) -> dict[str, str]:
     """
     if len(words) % 3 or any(option not in ("-p", "--parameters") for option in words[::3]):
         raise typer.BadParameter(f"cannot read {' '.join(words)!r}; expected -p NAME VALUE, several times")
-    return dict(zip(words[1::3], words[2::3], strict=True))
+    return dict(zip(words[1::3], map(from_here, words[2::3]), strict=True))
+
+
+def from_here(value: str) -> str:
+    """Return a parameter's value, whole where it is a path: notebooks run in a folder of their own."""
+    path = Path(value)
+    return str(path.resolve()) if (path.suffix == ".toml" or "/" in value) and path.exists() else value
 
 
 def run_and_build(names: list[str], parameters: dict[str, str], common: dict[str, str]) -> None:

@@ -1,5 +1,6 @@
 """`specbook check TARGET [DRAFTER]`: do they fit each other and this machine?"""
 
+import math
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +38,8 @@ def check(
     serving = Serving(
         context=context, parallel=parallel, kv_k=kv_k, kv_v=kv_v, rollback=n_max or block or (3 if drafter else 0)
     )
+    if math.isinf(memory):
+        raise Problem("the memory to stay within is infinite", expected="a number of GiB")
     room = int(memory * 2**30) if memory else machine_memory()[1]
     fit = check_fit(*models, spec_type=_known(spec_type), serving=serving, p_min=p_min, room=room)
     table = Table("check", "", "saw", "expected", box=None)

@@ -10,6 +10,7 @@ from analysis.cli.show import console, harmless, size
 from analysis.convert.converter import set_up_converter
 from analysis.convert.fetch import fetch
 from analysis.convert.pairs import load_pair
+from analysis.drafter.export import load_checkpoint
 from analysis.drafter.forms import make_forms, require_equal_tensors, unpack
 
 
@@ -29,6 +30,7 @@ def convert_drafter(
     """
     if unpacked is not None:
         unpack(unpacked, target or fetch(load_pair("smollm2-raw").target), directory)
+    load_checkpoint(directory / "hf")  # said now, not after torch was installed
     found = make_forms(directory, set_up_converter())
     for file in (found.f16, found.q8_0):
         console.print(f"{harmless(str(file), 4096)}: {size(file.stat().st_size)}", soft_wrap=True)

@@ -20,7 +20,7 @@ RAW_COLUMNS = {"raw decode rate": 1}
 def measure(
     pair: Annotated[str, typer.Argument(help="A pair by name or path.")],
     *,
-    profile: Annotated[str, typer.Option(help="A grid of data/grids, by name or path.")] = "quick",
+    profile: Annotated[str, typer.Option(help="A grid of data/grids, by name.")] = "quick",
     depth: Annotated[list[int] | None, typer.Option(min=1, help="Tokens in the cache. May be repeated.")] = None,
     regime: Annotated[list[str] | None, typer.Option(help="Kind of text. May be repeated.")] = None,
     prompts: Annotated[int | None, typer.Option(min=1, help="Prompts a cell.")] = None,

@@ -10,7 +10,7 @@ from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless
 from analysis.measure.access import corpus_of
 from analysis.measure.exact.perplexity import TOLERANCE
-from analysis.measure.quality import CHUNKS, CONTEXT, measure_quality, save_quality
+from analysis.measure.quality import CHUNKS, CONTEXT, load_quality, measure_quality, save_quality
 
 
 @app.command()
@@ -27,6 +27,8 @@ def perplexity(
 
     It ends with 1 where the changed file is not shown to keep its quality.
     """
+    if write is not None and write.exists():
+        load_quality(write)  # a model whose name slipped in here is not written over
     found = measure_quality(reference, changed, corpus_of(corpus), context=context, chunks=chunks)
     quality = found.quality
     low, high = quality.interval

@@ -13,6 +13,7 @@ from analysis.convert.gguf import read_gguf
 from analysis.convert.quantize import quantize as run_quantize
 from analysis.convert.recipes import list_recipes, load_recipe
 from analysis.convert.widen import widen
+from analysis.records import Problem
 
 
 @app.command()
@@ -28,6 +29,8 @@ def quantize(
 ) -> None:
     """Quantize a model by a recipe; show size, bits per weight and error by group of tensors."""
     chosen = load_recipe(recipe)
+    if target.exists() and source.exists() and target.samefile(source):
+        raise Problem(f"{target} is the source", expected="another file to write")
     middle = target.with_name(f".{target.name}.f16") if via_f16 else None
     try:
         if middle is not None:

@@ -14,7 +14,7 @@ import psutil
 from tqdm import tqdm
 
 from analysis.records import Problem
-from analysis.records.places import cache_dir
+from analysis.records.places import cache_dir, replaceable
 
 CHUNK = 1 << 20
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -27,8 +27,9 @@ def whole_file(path: Path) -> Iterator[Path]:
     What a killed process left of the same file is removed first.
 
     Raises:
-        Problem: the disk is full; nothing is left under either name.
+        Problem: the disk is full, or the name is that of a folder or a device; nothing is left of the new file.
     """
+    path = replaceable(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_leftovers(path.parent, rf"\.{re.escape(path.name)}\.(\d+)\.partial")
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")

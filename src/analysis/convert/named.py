@@ -4,7 +4,7 @@ import difflib
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from analysis.records import Problem
 from analysis.records.model import parse
@@ -65,12 +65,20 @@ def _close(text: str, known: Iterable[str]) -> str:
     return f" (did you mean {' or '.join(matches)}?)" if matches else ""
 
 
-def _read(kind: type[T], path: Path) -> T:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return what a TOML file holds.
+
+    Raises:
+        Problem: it cannot be read, or is no TOML.
+    """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise Problem(f"{path} is not readable TOML: {error}", remedy="correct the file") from None
-    return parse(kind, data, where=str(path))
+
+
+def _read(kind: type[T], path: Path) -> T:
+    return parse(kind, read_toml(path), where=str(path))
 
 
 def _named_like_its_file(item: T, stem: str) -> T:

@@ -1,5 +1,6 @@
 """Recipes of quantization as data: one type for most tensors, and types of their own for some."""
 
+import re
 from pathlib import Path
 from typing import Literal
 
@@ -41,13 +42,19 @@ def load_recipe(name_or_path: str | Path) -> QuantRecipe:
     """Return a recipe by its name in `data/recipes`, or from a TOML file of the user's.
 
     Raises:
-        Problem: there is no such recipe or file, it is not valid, or it names an unknown type.
+        Problem: there is no such recipe or file, it is not valid, or it names an unknown type or no pattern.
     """
     recipe = load_named(QuantRecipe, name_or_path, "recipes", "recipe")
     if recipe.base.upper() not in FILE_TYPES:
         raise Problem(f"unknown file type {recipe.base!r}", expected=f"one of {', '.join(FILE_TYPES)}")
-    for kind in recipe.types.values():
+    for pattern, kind in recipe.types.items():
         tensor_type(kind)
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise Problem(
+                f"{pattern!r} of recipe {recipe.name}: {error}", expected="a regular expression over tensors' names"
+            ) from None
     return recipe
 
 

@@ -10,13 +10,19 @@ from typing import Any
 
 import gguf
 
+from analysis.drafter.export import stated, whole_gguf
+
 
 def save_target_description(target: Path, directory: Path) -> None:
-    """Write what the converter asks of the target: its tokenizer and configuration, read from its GGUF file."""
-    reader = gguf.GGUFReader(target)
+    """Write what the converter asks of the target: its tokenizer and configuration, read from its GGUF file.
+
+    Raises:
+        Problem: the file is missing, damaged, or does not state what the converter asks.
+    """
+    reader = whole_gguf(target)
 
     def read(key: str) -> Any:
-        return reader.fields[key].contents()
+        return stated(reader, key, target)
 
     tokens = read("tokenizer.ggml.tokens")
     names = {key: tokens[read(f"tokenizer.ggml.{key}_id")] for key in ("bos_token", "eos_token")}

@@ -13,7 +13,9 @@ from typing import Any
 import gguf
 import numpy as np
 import safetensors.numpy
+from safetensors import SafetensorError
 
+from analysis.convert.gguf import read_gguf
 from analysis.drafter.shapes import Shape
 from analysis.records import Problem
 
@@ -68,9 +70,10 @@ def load_checkpoint(directory: Path) -> tuple[Arrays, Shape]:
     try:
         config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
         weights = safetensors.numpy.load_file(directory / WEIGHTS)
-    except OSError as error:
-        raise Problem(f"{directory} is no checkpoint: {error}", expected="config.json and model.safetensors") from None
-    shape = Shape.of_config(config)
+        shape = Shape.of_config(config)
+    except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        saw = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise Problem(f"{directory} is no checkpoint: {saw}", expected="config.json and model.safetensors") from None
     count = sum(value.size for value in weights.values())
     if count != shape.parameters():
         raise Problem(
@@ -129,18 +132,23 @@ def checkpoint_of_gguf(path: Path) -> tuple[Arrays, Shape]:
     """Return the checkpoint that a drafter's GGUF file (F16 or Q8_0) is an image of.
 
     Raises:
-        Problem: the file holds no DSpark drafter.
+        Problem: the file is damaged, or holds no DSpark drafter.
     """
-    reader = gguf.GGUFReader(path)
+    reader = whole_gguf(path)
     names = {tensor.name for tensor in reader.tensors}
     if "markov_w1.weight" not in names:
         raise Problem(f"{path} has no Markov head", expected="a DSpark drafter")
 
     def read(key: str) -> Any:
-        return reader.fields[key].contents()
+        return stated(reader, key, path)
 
     layers = int(read("dflash.block_count"))
     translated = _checkpoint_names(layers)
+    if names != translated.keys():
+        raise Problem(
+            f"{path} lacks or adds the tensor {min(names ^ translated.keys())}",
+            expected=f"those of a DSpark drafter of {layers} layers",
+        )
     weights = {}
     for tensor in reader.tensors:
         values = gguf.quants.dequantize(tensor.data, tensor.tensor_type)
@@ -164,6 +172,27 @@ def checkpoint_of_gguf(path: Path) -> tuple[Arrays, Shape]:
     )
     weights["confidence_head.proj.weight"] = weights["confidence_head.proj.weight"].reshape(1, -1)
     return weights, shape
+
+
+def whole_gguf(path: Path) -> gguf.GGUFReader:
+    """Return the reader of a GGUF file whose header was found whole; of a damaged one it would not say what is wrong.
+
+    Raises:
+        Problem: the file is missing or damaged.
+    """
+    read_gguf(path)
+    return gguf.GGUFReader(path)
+
+
+def stated(reader: gguf.GGUFReader, key: str, path: Path) -> Any:
+    """Return what a GGUF file's metadata state under a key.
+
+    Raises:
+        Problem: they do not have it.
+    """
+    if key not in reader.fields:
+        raise Problem(f"{path} does not state {key}", expected="the metadata that its converter wrote")
+    return reader.fields[key].contents()
 
 
 def _checkpoint_names(layers: int) -> dict[str, str]:

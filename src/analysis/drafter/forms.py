@@ -14,7 +14,7 @@ from analysis.convert.converter import Converter, run_converter
 from analysis.convert.quantize import quantize
 from analysis.convert.recipes import load_recipe
 from analysis.drafter.description import save_target_description
-from analysis.drafter.export import checkpoint_of_gguf, load_checkpoint, save_checkpoint
+from analysis.drafter.export import checkpoint_of_gguf, load_checkpoint, save_checkpoint, whole_gguf
 from analysis.records import Problem
 
 
@@ -36,11 +36,11 @@ def unpack(drafter: Path, target: Path, directory: Path) -> None:
         directory: gets `hf/` and `target/`.
 
     Raises:
-        Problem: the file holds no DSpark drafter.
+        Problem: a file is missing or damaged, or the first holds no DSpark drafter.
     """
     weights, shape = checkpoint_of_gguf(drafter)
-    save_checkpoint(directory / "hf", weights, shape)
     save_target_description(target, directory / "target")
+    save_checkpoint(directory / "hf", weights, shape)
 
 
 def make_forms(directory: Path, converter: Converter, *, progress: bool = True) -> Forms:
@@ -78,6 +78,6 @@ def require_equal_tensors(file: Path, other: Path) -> int:
 
 
 def _tensors(file: Path) -> Iterator[tuple[str, tuple[str, tuple[int, ...], bytes]]]:
-    for tensor in gguf.GGUFReader(file).tensors:
+    for tensor in whole_gguf(file).tensors:
         kind = gguf.GGMLQuantizationType(tensor.tensor_type).name
         yield tensor.name, (kind, tuple(int(n) for n in tensor.shape), tensor.data.tobytes())

@@ -13,9 +13,11 @@ from importlib import import_module
 from pathlib import Path
 from random import Random
 
+from analysis.convert.gguf import read_gguf
 from analysis.drafter.prompts import build
 from analysis.drafter.shapes import Recipe
 from analysis.drafter.text import gather, installed_sources
+from analysis.records import Problem
 
 Say = Callable[[str], None]
 STAGES = ("prompts", "write", "train", "evaluate")
@@ -54,9 +56,17 @@ def make_prompts(target: Path, recipe: Recipe, directory: Path, say: Say) -> Non
 
 
 def engine_tokenizer(target: Path) -> Callable[[str], list[int]]:
-    """Return text to tokens by the vocabulary in the target's file; marks like `<|im_start|>` are single tokens."""
+    """Return text to tokens by the vocabulary in the target's file; marks like `<|im_start|>` are single tokens.
+
+    Raises:
+        Problem: the file is missing, damaged, or the engine does not load it.
+    """
+    read_gguf(target)
     # The machine that trains may have no engine.
-    llama = import_module("llama_cpp").Llama(str(target), vocab_only=True, verbose=False)
+    try:
+        llama = import_module("llama_cpp").Llama(str(target), vocab_only=True, verbose=False)
+    except ValueError as error:  # the engine says no more than that it failed
+        raise Problem(f"{target}: {error}", expected="a target with its vocabulary") from None
 
     def encode(text: str) -> list[int]:
         tokens: list[int] = llama.tokenize(text.encode(), add_bos=False, special=True)

@@ -8,6 +8,7 @@ from typing import Any
 import gguf
 import numpy as np
 
+from analysis.drafter.export import whole_gguf
 from analysis.drafter.torchlib import (
     Tensor,
     functional,
@@ -56,7 +57,7 @@ def load_target(path: Path, device: str) -> Target:
     """
     if not path.is_file():
         raise Problem(f"no target at {path}", expected="the target's GGUF file", remedy="pass --target FILE")
-    reader = gguf.GGUFReader(path)
+    reader = whole_gguf(path)
     architecture = _field(reader, "general.architecture")
     if architecture != "llama":
         raise Problem(f"{path} holds a {architecture}", expected="a llama, the only target this recipe knows")

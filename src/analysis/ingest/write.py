@@ -85,11 +85,11 @@ class Tables:
 
     def finish(self, frames: dict[str, pd.DataFrame]) -> list[Path]:
         """Write the small tables and return all files that were written."""
-        for name, frame in frames.items():
-            if len(frame):
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                _write(table if self.kind == "parquet" else _safe(table), self._path(name), self.kind)
-        return sorted(self.folder.glob(f"*.{self.kind}"))
+        small = [name for name, frame in frames.items() if len(frame)]
+        for name in small:
+            table = pa.Table.from_pandas(frames[name], preserve_index=False)
+            _write(table if self.kind == "parquet" else _safe(table), self._path(name), self.kind)
+        return sorted(self._path(name) for name in (*self.writers, *small))
 
     def _flush(self, name: str) -> None:
         rows, self.rows[name] = self.rows[name], []

@@ -1,6 +1,7 @@
 """Talking to a llama-server: one request at a time, every sampling setting explicit, every failure one clear line."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ from analysis.launch.errors import ServerFailed
 from analysis.launch.metrics import parse_metrics
 from analysis.launch.steps import Steps
 from analysis.records import Counters, Problem
+
+FACTS_S = 30.0
+"""How long a server may take to say what it is, in seconds: no decoding stands in the way of that."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,10 @@ class Client:
         answer = self._request("GET", "/metrics", accept=(200, 404, 501))
         if answer.status_code != 200:
             return None
-        return parse_metrics(answer.text)
+        try:
+            return parse_metrics(answer.text)
+        except (ValueError, OverflowError):
+            raise self._failure("GET /metrics holds a counter that is no number") from None
 
     def tokenize(self, text: str, add_special: bool = False, *, parse_special: bool = False) -> tuple[int, ...]:
         """Return the tokens of a text.
@@ -140,7 +147,10 @@ class Client:
             parse_special: read `<|im_start|>` and its like as the tokens they name, not as ordinary text.
         """
         body = {"content": text, "add_special": add_special, "parse_special": parse_special}
-        return tuple(self._field(self._post_json("/tokenize", body), "tokens"))
+        found = self._field(self._post_json("/tokenize", body), "tokens")
+        if not isinstance(found, list) or not all(type(token) is int for token in found):
+            raise self._failure("POST /tokenize did not answer with a list of tokens")
+        return tuple(found)
 
     def beginning(self) -> tuple[int, ...]:
         """Return the tokens that the model wants in front of every context: one that begins text, or none.
@@ -204,7 +214,7 @@ class Client:
                 stream.add(event, 1e3 * (time.perf_counter() - began))
             if stream.is_whole:
                 return stream.completion()
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._failure(f"a message of the stream lacks what was asked for: {error!r}") from None
         raise self._failure(f"the stream ended after {stream.count} tokens without its last message")
 
@@ -215,11 +225,11 @@ class Client:
         took = 1e3 * (time.perf_counter() - began)
         try:
             return completion_of(answer, tuple(answer["tokens"]), str(answer["content"]), took, Steps((), (), ()))
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise self._failure(f"the answer of /completion lacks what was asked for: {error!r}") from None
 
     def _get_json(self, path: str) -> dict[str, Any]:
-        return self._mapping(self._request("GET", path))
+        return self._mapping(self._request("GET", path, read_s=FACTS_S))
 
     def _post_json(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         return self._mapping(self._request("POST", path, body))
@@ -238,17 +248,24 @@ class Client:
     def _decoded(self, answer: httpx.Response) -> Any:
         try:
             return answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             request = answer.request
             raise self._failure(f"{request.method} {request.url.path} did not answer with JSON") from None
 
     def _request(
-        self, method: str, path: str, body: dict[str, Any] | None = None, accept: tuple[int, ...] = (200,)
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | None = None,
+        accept: tuple[int, ...] = (200,),
+        read_s: float = math.inf,
     ) -> httpx.Response:
+        wait = min(read_s, self._timeouts.read_s)
+        timeout = httpx.Timeout(wait, connect=self._timeouts.connect_s)
         try:
-            answer = self._http.request(method, path, json=body)
-        except httpx.HTTPError as error:
-            raise self._broken(f"{method} {path}", error) from None
+            answer = self._http.request(method, path, json=body, timeout=timeout)
+        except (httpx.HTTPError, UnicodeError, OverflowError) as error:
+            raise self._broken(f"{method} {path}", error, wait) from None
         if answer.status_code not in accept:
             raise self._refused(f"{method} {path}", answer)
         return answer
@@ -265,12 +282,12 @@ class Client:
                     elif line.startswith("error: "):
                         raise self._failure(f"the stream of {path} brought an error: {_message(line[7:])}")
         except httpx.HTTPError as error:
-            raise self._broken(f"the stream of {path}", error) from None
+            raise self._broken(f"the stream of {path}", error, self._timeouts.read_s) from None
 
     def _event(self, data: str) -> dict[str, Any]:
         try:
             event = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise self._failure(f"the stream broke off inside a message: {data[:60]!r}") from None
         if not isinstance(event, dict):
             raise self._failure(f"the stream brought something that is no message: {data[:60]!r}")
@@ -278,13 +295,14 @@ class Client:
             raise self._failure(f"the server gave up during the request: {_message(data)}")
         return event
 
-    def _broken(self, what: str, error: httpx.HTTPError) -> ServerFailed:
+    def _broken(self, what: str, error: Exception, wait_s: float) -> ServerFailed:
         if isinstance(error, httpx.ReadTimeout):
             return self._failure(
-                f"{what} was silent for {self._timeouts.read_s:g} s",
+                f"{what} was silent for {wait_s:g} s",
                 remedy="the server hangs, or a fill takes longer than the read timeout",
             )
-        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+        # A host name or a port that no address can have is found out when the connection is made.
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | UnicodeError | OverflowError):
             return self._failure(f"no server answers at {self._http.base_url}", remedy="start it, or check its address")
         return self._failure(f"{what} broke off: {str(error) or type(error).__name__}")
 
@@ -302,5 +320,5 @@ def _message(body: str) -> str:
     try:
         error = json.loads(body)["error"]
         return str(error["message"] if isinstance(error, dict) else error)[:300]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return body.strip()[:200] or "an empty answer"

@@ -80,13 +80,16 @@ def read_key(path: Path) -> str:
     """Return the key that a file holds.
 
     Raises:
-        Problem: it cannot be read.
+        Problem: it cannot be read, or holds what no header of a request can.
     """
     try:
-        return path.read_text(encoding="utf-8").strip()
+        key = path.read_text(encoding="utf-8").strip()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is no text"
         raise Problem(f"the key file {path} cannot be read: {reason}") from None
+    if not (key.isascii() and key.isprintable()):
+        raise Problem(f"the key file {path} holds more than a key", expected="one line of printable ASCII characters")
+    return key
 
 
 def tool(found: FoundEngine, name: str) -> Path:

@@ -4,7 +4,7 @@ import re
 
 from analysis.records import Counters
 
-_METRIC = re.compile(r"^llamacpp:spec_decode_num_(\w+?)_total(?:\{position=\"(\d+)\"\})? ([\d.e+]+)$", re.M)
+_METRIC = re.compile(r"^llamacpp:spec_decode_num_(\w+?)_total(?:\{position=\"(\d{1,4})\"\})? ([\d.e+]+)$", re.M)
 
 
 def parse_metrics(printed: str) -> Counters:

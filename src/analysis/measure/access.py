@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from analysis.convert.fetch import fetch
-from analysis.launch import AnyServer, FoundEngine, Server, attach, resolve_engine
+from analysis.launch import AnyServer, FoundEngine, Server, attach, read_key, resolve_engine
 from analysis.measure.corpus import Corpus
 from analysis.measure.serving import Serving
-from analysis.records import Problem
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,7 @@ class ServerAccess:
         Raises:
             Problem: the file cannot be read.
         """
-        if not self.api_key_file:
-            return ""
-        try:
-            return Path(self.api_key_file).read_text(encoding="utf-8").strip()
-        except OSError as error:
-            raise Problem(f"the API key file {self.api_key_file} cannot be read: {error.strerror}") from None
+        return read_key(Path(self.api_key_file)) if self.api_key_file else ""
 
 
 def corpus_of(place: str) -> Corpus:

@@ -128,8 +128,11 @@ class Corpus:
         Two machines whose Pythons differ have different standard libraries, and so different prompts.
 
         Raises:
-            Problem: it is larger than what `load` unpacks.
+            Problem: it is larger than what `load` unpacks, or a file that is no saved corpus lies there: a text that
+                was meant to be read, say.
         """
+        if Path(path).is_file():
+            Corpus.load(path)
         saved: dict[str, Any] = {"title": self.title, "sha256": self.sha256}
         saved["texts"] = [(text.name, text.kind, text.content) for text in self.texts]
         content = json.dumps(saved).encode()

@@ -25,7 +25,7 @@ from analysis.measure.serving import serving_of
 from analysis.records import Problem
 from analysis.records.model import Count, Duration, Share, record
 from analysis.records.places import local_dir
-from analysis.records.store import append_line, drop_torn_line, read_lines
+from analysis.records.store import append_line, journal_writing, read_lines
 from analysis.stats import Interval, RawLeg, Steps, crossing, decode_rate, interval_of
 from analysis.stats.intervals import Scale
 from analysis.stats.resampling import cluster_sums
@@ -102,14 +102,12 @@ def measure_crossing(plan: CrossingPlan) -> list[CrossingSample]:
     """Measure what is missing of a plan and return all of its samples.
 
     Raises:
-        Problem: a server failed. What was measured is recorded; run again to go on.
+        Problem: a server failed, or another process is writing. What was measured is recorded; run again to go on.
     """
-    plan.journal.parent.mkdir(parents=True, exist_ok=True)
-    drop_torn_line(plan.journal)
-    done = {(sample.prompt, sample.acceptance) for sample in read_lines(plan.journal, CrossingSample)}
     legs = plan.legs()
-    if len(done) < len(legs) * plan.grid.prompts:
-        with ExitStack() as stack:
+    with journal_writing(plan.journal), ExitStack() as stack:
+        done = {(sample.prompt, sample.acceptance) for sample in read_lines(plan.journal, CrossingSample)}
+        if len(done) < len(legs) * plan.grid.prompts:
             servers = {key: stack.enter_context(Server(plan.found, leg.config)) for key, leg in legs.items()}
             for prompt in tqdm(_prompts(plan, servers[None]), desc=plan.journal.stem, unit="prompt"):
                 order = np.random.default_rng(int(prompt.sha256(prompt.depths[0])[:8], 16)).permutation(len(legs))

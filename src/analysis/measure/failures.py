@@ -31,7 +31,7 @@ from analysis.measure.study import Study, describe_run, open_study
 from analysis.measure.vocabulary import Vocabulary, tokenizer_of
 from analysis.records import Cell, Counters, Sample, ServerLife, SpecType
 from analysis.records.places import local_dir
-from analysis.records.store import RunDir, RunWriter
+from analysis.records.store import RunDir, RunWriter, set_aside
 
 PAIR = "smollm2-dspark"
 GRID = Grid(title="failure modes", depths=(256,), regimes=("invention",), prompts=6, n_predict=64, local_tokens=128)
@@ -147,7 +147,7 @@ def _record(directory: RunDir, modes: Sequence[Mode], grid: Grid, setting: Setti
 def _fresh(folder: Path) -> Path:
     """Return the folder of a run, with what an interrupted measurement left moved aside."""
     if folder.exists():
-        folder.rename(folder.with_name(f"{folder.name}.{now().replace(':', '')}"))
+        set_aside(folder, now())
     return folder
 
 

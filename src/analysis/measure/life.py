@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,7 +18,7 @@ from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
 from analysis.measure.together import ask_together
 from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
-from analysis.records.model import Fill
+from analysis.records.model import Fill, parse
 from analysis.records.places import redact_word
 from analysis.records.store import RunWriter
 
@@ -182,26 +182,27 @@ class Life:
     def _sample(
         self, cell: Cell, prompt: Prompt, completion: Completion, *, order: int, seed: int, started: str
     ) -> Sample:
-        return Sample(
-            index=0,
-            cell=cell.id,
-            prompt_id=prompt.id,
-            prompt_sha256=prompt.sha256(cell.depth),
-            server=self.name,
-            leg=self.leg.leg,
-            leg_order=order,
-            seed=request_seed(cell, prompt.id, seed),
-            started=started,
-            label=label(
-                prompt.regime,
-                prompt.stub,
-                completion.text,
-                prompt.original,
-                tokens=completion.tokens,
-                ends_with_eos=completion.stop == "eos",
-            ),
-            **completion.measured(),
+        labelled = label(
+            prompt.regime,
+            prompt.stub,
+            completion.text,
+            prompt.original,
+            tokens=completion.tokens,
+            ends_with_eos=completion.stop == "eos",
         )
+        data = {
+            "index": 0,
+            "cell": cell.id,
+            "prompt_id": prompt.id,
+            "prompt_sha256": prompt.sha256(cell.depth),
+            "server": self.name,
+            "leg": self.leg.leg,
+            "leg_order": order,
+            "seed": request_seed(cell, prompt.id, seed),
+            "started": started,
+            "label": labelled,
+        }
+        return parse(Sample, data | completion.measured(), where=f"what server {self.name} answered")
 
     def host(self) -> HostState:
         """Return what the host is doing now, with this server's page faults and evictions."""
@@ -288,7 +289,17 @@ class StreamCounters:
 
 
 def _since(before: Counters, after: Counters) -> Counters:
-    """Return what was counted between two readings: somebody else's server has a past."""
+    """Return what was counted between two readings: somebody else's server has a past.
+
+    Raises:
+        Problem: a counter fell: another server answers at the address by now, or the same one began anew.
+    """
+    if any(getattr(after, f.name) < getattr(before, f.name) for f in fields(Counters) if f.name != "accepted_per_pos"):
+        raise Problem(
+            f"the counters of the server fell, from {before.draft_tokens} drafted tokens to {after.draft_tokens}",
+            expected="one server from the first sample to the last",
+            remedy="it was restarted: run again to resume",
+        )
     padded = before.accepted_per_pos + (0,) * (len(after.accepted_per_pos) - len(before.accepted_per_pos))
     return Counters(
         drafts=after.drafts - before.drafts,

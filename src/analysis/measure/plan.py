@@ -1,6 +1,5 @@
 """What is to be measured: a grid's size, the legs of a pair, and the cells they span."""
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -8,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from analysis.convert.named import read_toml
 from analysis.launch import FoundEngine, ServerConfig
 from analysis.records import Cell, Engine, Machine, Pair, Problem, Regime
 from analysis.records.model import REGIMES, Fill, Positive, parse, record
@@ -68,17 +68,20 @@ def load_grid(name: str, **changes: object) -> Grid:
         hint = f"did you mean {near[0]}?" if near else ""
         raise Problem(f"no profile named {name!r}", expected=f"one of {', '.join(known)}", remedy=hint)
     file = data_dir() / "grids" / f"{name}.toml"
-    data = tomllib.loads(file.read_text(encoding="utf-8"))
+    data = read_toml(file)
     data |= {key: value for key, value in changes.items() if value is not None}
     for field in ("depths", "regimes"):
         if isinstance(data.get(field), int | str):
             data[field] = [data[field]]
-    for regime in data.get("regimes", ()):
+    named = data.get("regimes")
+    for regime in named if isinstance(named, list | tuple) else ():
         if regime not in REGIMES:
             raise Problem(f"no regime named {regime!r}", expected=f"one of {', '.join(REGIMES)}")
-    if "local_tokens" not in changes and data["depths"]:
-        data["local_tokens"] = min(data["local_tokens"], *data["depths"])
-    return parse(Grid, data, where=f"profile {name}")
+    grid = parse(Grid, data | {"local_tokens": 1}, where=f"profile {name}")
+    wanted = data.get("local_tokens", Grid.local_tokens)
+    if "local_tokens" not in changes and isinstance(wanted, int):
+        wanted = min(wanted, *grid.depths)
+    return parse(Grid, data | {"local_tokens": wanted}, where=f"profile {name}")
 
 
 @dataclass(frozen=True)

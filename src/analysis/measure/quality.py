@@ -8,6 +8,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from analysis.convert.files import whole_file
+from analysis.convert.gguf import read_gguf
 from analysis.launch import resolve_engine
 from analysis.measure.corpus import Corpus
 from analysis.measure.exact.perplexity import Quality, compare_perplexity
@@ -52,13 +53,15 @@ def measure_quality(
         chunks: how many chunks at most.
 
     Raises:
-        Problem: a file cannot be read, there are too few tokens for the tool, or see `compare_perplexity`.
+        Problem: a file is missing or damaged, there are too few tokens for the tool, or see `compare_perplexity`.
     """
     if context * chunks < LEAST:
         raise Problem(
             f"{chunks} chunks of {context} tokens are too few for llama-perplexity to compare",
             expected=f"at least {LEAST} tokens in all",
         )
+    for file in (reference, changed):
+        read_gguf(file)  # the tool works through all of the reference before it opens the other
     files = file_hashes([reference, changed])
     found = resolve_engine()
     # No tokenizer gives fewer than a token for eight characters of such text; more than enough is no harm.

@@ -17,7 +17,7 @@ from analysis.measure.provenance import command_line, commit, file_hashes, packa
 from analysis.measure.serving import Serving, serving_as_published, serving_of
 from analysis.records import Cell, Pair, Run, Sample, ServerLife
 from analysis.records.places import local_dir
-from analysis.records.store import RunDir, find_run
+from analysis.records.store import RunDir, find_run, set_aside
 
 
 @dataclass(frozen=True)
@@ -207,11 +207,11 @@ def run_named(
         remeasure: set aside a run that is there.
 
     Raises:
-        Problem: the run that is there is damaged or too new.
+        Problem: the run that is there is damaged or too new, or another process is writing it.
     """
     folder = local_dir() / "runs" / run_id
     if remeasure and folder.exists():
-        folder.rename(folder.with_name(f"{folder.name}.{now().replace(':', '')}"))
+        set_aside(folder, now())
     if (folder / "run.json").exists():
         return RunDir.open(folder)
     return RunDir.create(folder, describe_run(run_id, title, setting, files, profile=profile))

@@ -11,6 +11,7 @@ import shlex
 import shutil
 import stat
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from analysis.publish.card import CardOptions, card_text
 from analysis.publish.validate import RUN_FILES, validate_run
 from analysis.records import Problem, Run
 from analysis.records.model import parse
-from analysis.records.places import repo_dir
+from analysis.records.places import replaceable, repo_dir
 from analysis.records.store import RunDir, find_run
 
 CARD, LICENCE, METADATA, SUMS = "README.md", "LICENSE", ".zenodo.json", "SHA256SUMS"
@@ -47,7 +48,7 @@ def write_archive(name: str, out: Path, *, creators: tuple[str, ...] = ()) -> Pa
             f"{directory.run.id} is not fit to be archived: {bad[0].name}: {bad[0].saw}",
             remedy=f"`specbook validate {shlex.quote(str(directory.path))}` lists everything",
         )
-    target = out / f"{directory.run.id}.zip" if out.is_dir() else out
+    target = replaceable(out / f"{directory.run.id}.zip" if out.is_dir() else out)
     partial = target.with_name(f".{target.name}.partial")
     try:
         partial.write_bytes(archive_bytes(directory, creators))
@@ -147,7 +148,7 @@ def _contents(path: Path) -> dict[str, bytes]:
             if len(folders) != 1 or len({entry.filename for entry in entries}) != len(entries):
                 raise Problem(f"{path.name} holds {len(folders)} folders, or a file twice", expected="one run, once")
             return {entry.filename: packed.read(entry) for entry in entries}
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
         raise Problem(f"{path.name} is no archive that can be read: {error}", expected="a zip file") from None
     except OSError as error:
         raise Problem(f"{path} cannot be read: {error.strerror}") from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from huggingface_hub.errors import HFValidationError
+from huggingface_hub.repocard import REGEX_YAML_BLOCK
 from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]  # not named in its __all__
 from yaml import YAMLError  # type: ignore[import-untyped]  # its stubs are a package of their own
 
@@ -71,12 +72,15 @@ def check_card(text: str) -> ModelCard:
     """
     if _CONTROL.search(text):
         raise Problem("the card holds a control character", expected="plain text")
+    headless = Problem("the card has no header", expected="YAML between two lines of three hyphens")
+    if REGEX_YAML_BLOCK.search(text) is None:  # of which the Hub's classes warn, and go on
+        raise headless
     try:
         card = ModelCard(text)
     except (ValueError, YAMLError) as error:
         raise Problem(f"the card's header is not valid: {' '.join(str(error).split())}") from None
     if not isinstance(card.data, ModelCardData) or all(value is None for value in vars(card.data).values()):
-        raise Problem("the card has no header", expected="YAML between two lines of three hyphens")
+        raise headless
     _check_header(card.data)
     _check_tables(card.text)
     check_anonymous(text, where="the card")

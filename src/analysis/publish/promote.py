@@ -105,7 +105,7 @@ def check_run(run: Path, committed: Path) -> bool:
     files = [path for path in sorted(run.iterdir()) if path.is_file() and not path.name.startswith(".")]
     for name in ("run.json", "servers.jsonl"):  # samples hold what the model emitted, which may look like anything
         if (run / name).exists():
-            text = (run / name).read_text(encoding="utf-8")
+            text = (run / name).read_text(encoding="utf-8", errors="replace")
             check_anonymous(text, where=f"{run.name}/{name}")
             if temporary := _first(_TEMPORARY, text):
                 raise Problem(f"{run.name}/{name} names {temporary}", expected="no temporary file in a committed run")
@@ -138,12 +138,17 @@ def check_prompts(run: Path) -> None:
     """Check that every cell that a run began was measured with as many prompts as a published one needs.
 
     Raises:
-        Problem: one was not.
+        Problem: one was not, or a line of the journal is no sample: a kill tore it, or the run is being written.
     """
     prompts: dict[str, set[str]] = {}
     journal = run / "samples.jsonl"
-    for line in journal.read_text(encoding="utf-8").splitlines() if journal.exists() else ():
-        sample = json.loads(line)
+    for number, line in enumerate(journal.read_bytes().splitlines() if journal.exists() else (), 1):
+        try:
+            sample = json.loads(line)
+        except (ValueError, RecursionError):
+            raise Problem(
+                f"{run.name}/{journal.name}:{number} is not JSON", expected="a whole run", remedy="resume the run"
+            ) from None
         if "cell" in sample:
             prompts.setdefault(sample["cell"], set()).add(sample["prompt_id"])
     for cell, measured in prompts.items():

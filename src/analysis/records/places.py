@@ -52,6 +52,20 @@ def cache_dir() -> Path:
     return Path(named).resolve() if named else user_cache_path("specbook")
 
 
+def replaceable(path: Path) -> Path:
+    """Return the regular file that a new one of this name takes the place of; links are followed.
+
+    A file that is renamed onto a device, `/dev/null` or `/dev/stdout`, would take that away from the whole machine.
+
+    Raises:
+        Problem: a folder, a device or a pipe bears the name.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        raise Problem(f"{path} is no regular file", expected="the name of a file to write", remedy="name another")
+    return target
+
+
 def portable(path: Path | str) -> str:
     """Return a path as it is recorded: relative to `$REPO` or `$CACHE` where it lies in one of them."""
     absolute = Path(path).resolve()

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from analysis.records.blocks import Block
 from analysis.records.errors import Problem
 from analysis.records.model import SCHEMA, Run, Sample, ServerLife, parse, plain
-from analysis.records.places import data_dir, local_dir
+from analysis.records.places import data_dir, local_dir, replaceable
 
 T = TypeVar("T")
 
@@ -114,17 +114,51 @@ class RunDir:
         Raises:
             Problem: another process is writing this run.
         """
-        with (self.path / ".lock").open("w") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise Problem(
-                    f"another process is writing {self.path}",
-                    remedy="wait for it, or give this run another name",
-                ) from None
+        with one_writer(self.path):
             for journal in (self.samples_file, self.servers_file, self.blocks_file):
                 drop_torn_line(journal)
             yield RunWriter(self)
+
+
+@contextmanager
+def one_writer(path: Path) -> Iterator[None]:
+    """Keep other processes from writing a run's directory, or a journal, while the block runs.
+
+    Raises:
+        Problem: another process is writing it.
+    """
+    lock = path / ".lock" if path.is_dir() else path.with_name(f".{path.name}.lock")
+    with lock.open("w") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise Problem(
+                f"another process is writing {path}", expected="one at a time", remedy="wait for it, or end it"
+            ) from None
+        yield
+
+
+@contextmanager
+def journal_writing(path: Path) -> Iterator[None]:
+    """Open a journal that belongs to no run for one writer: its folder is made, what a kill tore is cut off.
+
+    Raises:
+        Problem: another process is writing it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with one_writer(path):
+        drop_torn_line(path)
+        yield
+
+
+def set_aside(folder: Path, at: str) -> None:
+    """Rename the directory of a run by a moment, so that it is measured anew and the old one kept.
+
+    Raises:
+        Problem: another process is writing it: what that one adds next would end up in the new run.
+    """
+    with one_writer(folder):
+        folder.rename(folder.with_name(f"{folder.name}.{at.replace(':', '')}"))
 
 
 def run_roots() -> tuple[Path, Path]:
@@ -210,18 +244,19 @@ def write_atomically(path: Path, text: str) -> None:
     """Write a file so that its final name never holds half of it.
 
     Raises:
-        Problem: the disk is full; the file that was there is untouched.
+        Problem: the disk is full, or the name is that of a folder or a device; what was there is untouched.
     """
+    path = replaceable(path)
     partial = path.with_name(f".{path.name}.partial")
     try:
         with _disk_full_said(path), partial.open("w", encoding="utf-8") as out:
             out.write(text)
             out.flush()
             os.fsync(out.fileno())
-    except Problem:
+        partial.replace(path)
+    except (OSError, UnicodeError, Problem):
         partial.unlink(missing_ok=True)
         raise
-    partial.replace(path)
 
 
 def append_line(path: Path, item: Any) -> None:
@@ -230,15 +265,15 @@ def append_line(path: Path, item: Any) -> None:
     Raises:
         Problem: the disk is full; the journal holds what it held before.
     """
-    line = (_dumps(plain(item)) + "\n").encode()
-    with path.open("ab") as out:
+    left = memoryview((_dumps(plain(item)) + "\n").encode())
+    with path.open("ab", buffering=0) as out:  # a buffer would write its rest at closing, behind the cut
         whole = out.tell()
         try:
             with _disk_full_said(path):
-                out.write(line)
-                out.flush()
+                while left:
+                    left = left[out.write(left) :]
                 os.fsync(out.fileno())
-        except Problem:
+        except BaseException:
             os.ftruncate(out.fileno(), whole)
             raise
 

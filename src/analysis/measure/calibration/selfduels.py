@@ -7,6 +7,7 @@ leg, the same prompts on both sides of a half), on the synthetic pair, so that a
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -19,7 +20,7 @@ from analysis.measure.calibration.coverage import Coverage, count
 from analysis.measure.calibration.synthetic import random_prompt, synthetic_server
 from analysis.records.model import Count, plain, record
 from analysis.records.places import local_dir
-from analysis.records.store import append_line, drop_torn_line, read_lines, write_atomically
+from analysis.records.store import append_line, journal_writing, read_lines, write_atomically
 from analysis.stats import Interval, block_orders, speed_ratio
 
 GROUND = ".json"
@@ -60,20 +61,18 @@ def fight(plan: SelfDuels, found: FoundEngine, duels: int, *, budget_s: float | 
     """Fight what is missing of `duels` duels and return all; a duel that was cut off is fought again.
 
     Raises:
-        Problem: a server failed.
+        Problem: a server failed, or another process is fighting them.
     """
     journal = plan.journal(found)
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    ground = journal.with_suffix(GROUND)
-    if not ground.exists():
-        write_atomically(ground, json.dumps(plain(read_machine()), indent=1) + "\n")
-    drop_torn_line(journal)
-    done = {duel.number for duel in read_lines(journal, SelfDuel)}
-    missing = [number for number in range(duels) if number not in done]
     end = None if budget_s is None else monotonic() + budget_s
-    if missing:
-        with synthetic_server(found) as first, synthetic_server(found) as second:
-            clients = {"a": first.client, "b": second.client}
+    with journal_writing(journal), ExitStack() as stack:
+        ground = journal.with_suffix(GROUND)
+        if not ground.exists():
+            write_atomically(ground, json.dumps(plain(read_machine()), indent=1) + "\n")
+        done = {duel.number for duel in read_lines(journal, SelfDuel)}
+        missing = [number for number in range(duels) if number not in done]
+        if missing:
+            clients = {side: stack.enter_context(synthetic_server(found)).client for side in "ab"}
             for number in tqdm(missing, desc="duels with oneself", unit="duel"):
                 if end is not None and monotonic() > end:
                     break

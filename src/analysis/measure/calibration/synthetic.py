@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Event, Lock
 from time import monotonic
 
 import numpy as np
@@ -25,7 +25,7 @@ from analysis.measure.provenance import commit
 from analysis.records import Engine, Machine
 from analysis.records.model import Count, Share, plain, record
 from analysis.records.places import cache_dir, local_dir
-from analysis.records.store import append_line, drop_torn_line, read_lines, write_atomically
+from analysis.records.store import append_line, journal_writing, read_lines, write_atomically
 
 RATES: tuple[tuple[float, ...], ...] = (
     (0.80, 0.60, 0.45, 0.30, 0.20),
@@ -121,13 +121,18 @@ def measure_cells(
             and no time is taken here.
 
     Raises:
-        Problem: a server failed, or its counters contradict its stream.
+        Problem: a server failed, its counters contradict its stream, or another process is measuring them.
     """
     journal = campaign.folder(found) / CELLS
-    journal.parent.mkdir(parents=True, exist_ok=True)
-    if not journal.exists():
-        write_atomically(journal.with_name(MADE), json.dumps(plain(campaign.made(found)), indent=1) + "\n")
-    drop_torn_line(journal)
+    with journal_writing(journal):
+        if not journal.exists():
+            write_atomically(journal.with_name(MADE), json.dumps(plain(campaign.made(found)), indent=1) + "\n")
+        return _measure_missing(campaign, found, cells, journal, budget_s=budget_s, servers=servers)
+
+
+def _measure_missing(
+    campaign: Campaign, found: FoundEngine, cells: int, journal: Path, *, budget_s: float | None, servers: int
+) -> int:
     done = {cell.number for cell in read_cells(campaign, found)}
     numbers = [sorted(set(range(place, cells, len(campaign.rates))) - done) for place in range(len(campaign.rates))]
     wanted = [(rates, missing) for rates, missing in zip(campaign.rates, numbers, strict=True) if missing]
@@ -138,7 +143,7 @@ def measure_cells(
         tqdm(total=cells, initial=len(done & set(range(cells))), desc="calibrating", unit="cell") as bar,
         ThreadPoolExecutor(servers) as pool,
     ):
-        writing = Lock()
+        writing, ended = Lock(), Event()
 
         def measure(rates: tuple[float, ...], missing: Sequence[int]) -> int:
             taken = 0
@@ -147,9 +152,16 @@ def measure_cells(
                     append_line(journal, cell)
                     bar.update()
                 taken += 1
+                if ended.is_set():
+                    break
             return taken
 
-        return sum(pool.map(measure, *zip(*wanted, strict=True))) if wanted else 0
+        try:
+            return sum(pool.map(measure, *zip(*wanted, strict=True))) if wanted else 0
+        except BaseException:  # Ctrl-C, too: the pool would wait for all the cells that are still missing
+            ended.set()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
 
 
 def tiny_pair() -> tuple[Path, Path]:

@@ -158,5 +158,9 @@ def _run_once(command: list[str]) -> str:
         raise Problem("the text is too short for a perplexity", expected=f"at least {short[1]} tokens")
     if done.returncode:
         last = [line for line in done.stdout.splitlines() if line.strip()][-1:] or ["no message"]
-        raise Problem(f"llama-perplexity failed: {last[0]}")
+        raise Problem(
+            f"llama-perplexity failed: {last[0]}",
+            expected="a model that this build serves",
+            remedy="`specbook check FILE` says what the file is",
+        )
     return done.stdout
