@@ -16,13 +16,14 @@ from distributed import LocalCluster
 from analysis.launch import registry
 from analysis.launch.process import free_port
 from analysis.measure.estimate import depth_frame, ratio_frame
+from analysis.measure.life import check_counters
 from analysis.measure.spread import measure_spread
 from analysis.measure.study import measure_study
 from analysis.records.model import Sample
 from analysis.records.store import read_lines
 
 pytestmark = pytest.mark.engine
-SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall"], "prompts": 3, "n_predict": 12}
+SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall"], "prompts": 2, "n_predict": 12}
 LOCKS = {"lease-timeout": "3s", "lease-validation-interval": "1s"}
 
 
@@ -72,7 +73,7 @@ def kill_once_it_has_measured(victim: subprocess.Popen, servers: set[str], local
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         taken = recorded(local)
-        if len(taken) >= 4 and {sample.server for sample in taken} & servers:
+        if len(taken) >= 3 and {sample.server for sample in taken} & servers:
             victim.send_signal(signal.SIGKILL)
             return
         time.sleep(0.02)
@@ -86,10 +87,12 @@ def test_a_worker_that_is_killed_loses_only_its_current_sample(local: Path, sche
     assert workers[0].wait(timeout=10) == -signal.SIGKILL
 
     keys = [(sample.leg, sample.cell, sample.prompt_id) for sample in study.samples]
-    assert len(keys) == len(set(keys)) == 2 * 2 * 3 * 2, "every sample once"
-    assert [sample.index for sample in study.samples] == list(range(24)), "one journal, in the order of arrival"
+    assert len(keys) == len(set(keys)) == 2 * 2 * 2 * 2, "every sample once"
+    assert [sample.index for sample in study.samples] == list(range(16)), "one journal, in the order of arrival"
     assert {life.worker for life in study.lives} == {"worker-1", "worker-2"}
-    assert all(life.metrics == life.stream for life in study.lives), "also of the servers that died with their worker"
+    for life in study.lives:  # also those of the servers that died with their worker
+        assert life.metrics is not None
+        check_counters(life.stream, life.metrics, life.id)
     assert {sample.server for sample in study.samples} <= {life.id for life in study.lives}
     assert {cell.machine for cell in study.run.cells} == {machine.name for machine in study.run.machines}
 

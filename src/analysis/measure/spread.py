@@ -5,23 +5,19 @@ way, loses the sample it was measuring: that sample goes to another worker, and 
 they were after their last samples. The run directory has one writer, here; a sample is recorded when it arrives.
 """
 
-import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from time import monotonic, sleep
+from time import monotonic
 from typing import Any
 
-import dask
-from distributed import Client, Future, LocalCluster
-from distributed.scheduler import KilledWorker
+from distributed import Client, Future
 from tqdm import tqdm
 
-from analysis.launch import read_host_state, registry
+from analysis.launch import read_host_state
 from analysis.measure.access import ServerAccess
-from analysis.measure.bench import Closed, Job, Seat, Taken, WorkerReplaced, close_bench, open_bench, seat_of, take
+from analysis.measure.bench import Closed, Job, Seat, Taken, close_bench, open_bench, seat_of, take
+from analysis.measure.cluster import LOCAL, answer_of, connected, engines_of, first_seats, submit
 from analysis.measure.deal import Deal
 from analysis.measure.grid import Task, done_in, lives_begun, prompts_of, tasks
 from analysis.measure.life import now
@@ -33,23 +29,8 @@ from analysis.measure.vocabulary import tokenizer_of
 from analysis.records import Engine, Problem, Regime, ServerLife
 from analysis.records.store import RunWriter
 
-LOCAL = "local"
-"""The scheduler that is started here, with workers of this machine."""
-
-ENGINE = "engine"
-"""The resource of which a worker that measures declares one."""
-
-CONNECT_S, SEAT_S = 10.0, 10.0
-"""How long to wait for a scheduler, and at the beginning for a worker that declares an engine."""
-
 PATIENCE_S = 60.0
 """How long to wait for a new worker once all have gone; a nanny restarts one within seconds."""
-
-# A lock whose holder died is free after the timeout. The default of half a minute is for clusters with slow networks.
-_QUICK_LOCKS = {
-    "distributed.scheduler.locks.lease-timeout": "5s",
-    "distributed.scheduler.locks.lease-validation-interval": "1s",
-}
 
 
 def measure_spread(
@@ -90,8 +71,8 @@ def measure_spread(
     vocabulary = tokenizer_of(files[0])
     prompts = prompts_of(grid, plan.setting.corpus, vocabulary, vocabulary.bos)
     job = _job(served, plan)
-    with _connected(scheduler, workers) as client:
-        seats = _first_seats(client, job)
+    with connected(scheduler, workers) as client:
+        seats = first_seats(client, job)
         first = next(iter(seats.values()))
         setting = plan.setting if here else replace(plan.setting, machine=first.machine)
         name = plan.run_id if here else _anywhere(plan).run_id
@@ -126,83 +107,6 @@ def _anywhere(plan: Plan) -> Plan:
     return replace(plan, legs=legs, setting=replace(plan.setting, machine=machine, engine=build))
 
 
-@contextmanager
-def _connected(scheduler: str, workers: int) -> Iterator[Client]:
-    with ExitStack() as stack:
-        if scheduler == LOCAL:
-            stack.enter_context(dask.config.set(_QUICK_LOCKS))
-            stack.callback(registry.end_orphans)
-            cluster = LocalCluster(
-                n_workers=workers,
-                threads_per_worker=1,
-                resources={ENGINE: 1},
-                dashboard_address=None,
-                silence_logs=logging.ERROR,
-            )
-            scheduler = stack.enter_context(cluster).scheduler_address
-        try:
-            client = Client(scheduler, timeout=CONNECT_S, set_as_default=False)
-        except (OSError, ValueError, TypeError) as error:
-            raise Problem(
-                f"no Dask scheduler answers at {scheduler}: {str(error) or type(error).__name__}",
-                expected="the address that `dask scheduler` prints, as in tcp://HOST:8786",
-                remedy="check address and network, and that both ends have the same version of distributed",
-            ) from None
-        yield stack.enter_context(client)
-
-
-def _engines(client: Client) -> set[str]:
-    """Return the addresses of the workers that declare an engine."""
-    workers = client.scheduler_info()["workers"]
-    return {address for address, worker in workers.items() if worker.get("resources", {}).get(ENGINE)}
-
-
-def _first_seats(client: Client, job: Job) -> dict[str, Seat]:
-    """Return the workers that are there at the beginning, by address, the first in its order first.
-
-    Raises:
-        Problem: there is none, or one is not fit.
-    """
-    deadline = monotonic() + SEAT_S
-    while not (found := _engines(client)):
-        if monotonic() > deadline:
-            others = len(client.scheduler_info()["workers"])
-            raise Problem(
-                f"none of the {others} workers of this scheduler declares the resource `{ENGINE}`",
-                expected="one `engine` a worker",
-                remedy=f'start them with: dask worker ADDRESS --nthreads 1 --resources "{ENGINE}=1"',
-            )
-        sleep(0.2)
-    asked = {address: _submit(client, address, seat_of, job) for address in sorted(found)}
-    seats = {address: _answer(address, future) for address, future in asked.items()}
-    return {address: seat for address, seat in seats.items() if isinstance(seat, Seat)}
-
-
-def _submit(client: Client, address: str, function: Callable[..., Any], *arguments: Any) -> Future:
-    """Ask one worker, and no other, for something that is done anew every time."""
-    return client.submit(function, *arguments, workers=[address], resources={ENGINE: 1}, pure=False)
-
-
-def _answer(address: str, future: Future) -> Any:
-    """Return what a worker answered; None if it has gone.
-
-    Raises:
-        Problem: what it asks to be told, or that it could not run what it was asked.
-    """
-    try:
-        return future.result()
-    except Problem as problem:
-        raise Problem(f"worker {address}: {problem}") from None
-    except (WorkerReplaced, KilledWorker, CancelledError):
-        return None
-    except Exception as error:
-        raise Problem(
-            f"worker {address} cannot run the measurement: {type(error).__name__}: {error}",
-            expected="the same versions of specbook and Python in its environment",
-            remedy="start it with the `dask` of that environment",
-        ) from None
-
-
 @dataclass
 class _Worker:
     """A worker that takes part, its servers if they run, and their lives as last heard of."""
@@ -228,6 +132,7 @@ class Round:
         self._workers: dict[str, _Worker] = {}
         self._asked: dict[str, Future] = {}
         self._answered: SimpleQueue[Future] = SimpleQueue()
+        self._unfit: set[str] = set()
         self._hosts: dict[str, str] = {}
         self._joined = 0
         self._next_life = lives_begun(writer)
@@ -241,38 +146,50 @@ class Round:
         Raises:
             Problem: see `measure_spread`.
         """
-        for address, seat in seats.items():
-            self._join(address, seat)
-        try:
-            with tqdm(total=self._deal.missing, desc=self._plan.grid.title, unit="sample") as self._bar:
-                alone_since = monotonic()
-                while self._deal.missing:
-                    self._look_round()
-                    self._hand_out()
-                    if self._asked:
-                        alone_since = monotonic()
-                    self._check_patience(alone_since)
-                    self._hear()
-            for address, worker in self._workers.items():
-                if worker.bench:
-                    self._ask(address, close_bench, worker.bench)
-            while self._asked:
-                self._look_round()
-                self._hear()
-        finally:
-            for worker in self._workers.values():
-                self._record_lives(worker, tuple(worker.lives.values()))
-            self._writer.write_steps()
+        with tqdm(desc=self._plan.grid.title, unit="sample") as self._bar:
+            try:
+                for address, seat in seats.items():
+                    self._join(address, seat)
+                self._measure()
+                self._close()
+            finally:
+                for worker in self._workers.values():
+                    self._record_lives(worker, tuple(worker.lives.values()))
+                self._writer.write_steps()
         if self._complaints:
             raise Problem(self._complaints[0])
 
+    def _measure(self) -> None:
+        alone_since = monotonic()
+        while self._deal.missing:
+            self._look_round()
+            self._hand_out()
+            if self._asked:
+                alone_since = monotonic()
+            elif monotonic() - alone_since > PATIENCE_S:
+                raise Problem(
+                    f"no worker is left for {self._deal.missing} samples",
+                    expected="a worker of the same kind of machine as those that have gone",
+                    remedy="start one and run again: what was measured is recorded",
+                )
+            self._hear()
+
+    def _close(self) -> None:
+        """Stop the servers and hear how their lives ended; of a worker that goes meanwhile the last word stands."""
+        for address, worker in self._workers.items():
+            if worker.bench:
+                self._ask(address, close_bench, worker.bench)
+        while self._asked:
+            self._look_round()
+            self._hear()
+
     def _look_round(self) -> None:
         """Let go of workers that have gone, and ask new ones what they are."""
-        present = _engines(self._client)
+        present = engines_of(self._client)
         for address in (self._workers.keys() | self._asked.keys()) - present:
             self._lose(address)
         if self._deal.missing:
-            for address in sorted(present - self._workers.keys() - self._asked.keys()):
+            for address in sorted(present - self._workers.keys() - self._asked.keys() - self._unfit):
                 self._ask(address, seat_of, self._job)
 
     def _hand_out(self) -> None:
@@ -281,12 +198,12 @@ class Round:
                 continue
             if worker.bench is None:
                 legs = len(worker.seat.legs)
-                worker.bench = _submit(self._client, address, open_bench, worker.seat, self._job.grid, self._next_life)
+                worker.bench = submit(self._client, address, open_bench, worker.seat, self._job.grid, self._next_life)
                 self._next_life += legs
             self._ask(address, take, worker.bench, task, self._prompt(task))
 
     def _ask(self, address: str, function: Callable[..., Any], *arguments: Any) -> None:
-        self._asked[address] = future = _submit(self._client, address, function, *arguments)
+        self._asked[address] = future = submit(self._client, address, function, *arguments)
         future.add_done_callback(self._answered.put)
 
     def _hear(self) -> None:
@@ -298,9 +215,16 @@ class Round:
         address = next((address for address, asked in self._asked.items() if asked is future), None)
         if address is None:
             return  # of a worker that was let go
-        answer = _answer(address, self._asked.pop(address))
+        try:
+            answer = answer_of(address, self._asked.pop(address))
+        except Problem as problem:
+            if address in self._workers:
+                raise
+            self._unfit.add(address)  # it came later: the others go on without it
+            self._bar.write(f"not taking part: {problem}")
+            return
         match answer:
-            case Seat():
+            case Seat() if self._deal.missing:
                 self._join(address, answer)
             case Taken():
                 self._writer.append(answer.sample)
@@ -331,10 +255,17 @@ class Round:
         host = self._hosts.setdefault(seat.host, f"host-{len(self._hosts) + 1}")
         self._workers[address] = _Worker(self._joined, host, seat)
         self._deal.join(address, planned)
+        self._bar.total = self._bar.n + self._deal.missing
+        self._bar.refresh()
 
     def _lose(self, address: str) -> None:
-        self._asked.pop(address, None)
-        if worker := self._workers.pop(address, None):
+        """Take back what a worker had in hand, and keep what is known of its servers."""
+        worker = self._workers.pop(address, None)
+        # Else Dask would run it on the next worker at this address.
+        for future in (self._asked.pop(address, None), worker.bench if worker else None):
+            if future:
+                future.cancel()
+        if worker:
             self._deal.leave(address)
             self._record_lives(worker, tuple(worker.lives.values()))
 
@@ -342,14 +273,6 @@ class Round:
         for life in lives:
             self._writer.append_life(
                 replace(life, worker=f"worker-{worker.number}", host=worker.host, machine=worker.seat.machine.name)
-            )
-
-    def _check_patience(self, alone_since: float) -> None:
-        if monotonic() - alone_since > PATIENCE_S:
-            raise Problem(
-                f"no worker is left for {self._deal.missing} samples",
-                expected="a worker of the same kind of machine as those that have gone",
-                remedy="start one and run again: what was measured is recorded",
             )
 
     def _prompt(self, task: Task) -> Prompt:
