@@ -71,6 +71,8 @@ def study_on(study: Study, machine: str) -> Study:
     found = {known.name: known for known in machines_of(study.run)}
     if machine not in found:
         raise Problem(f"no machine {machine!r} in {study.run.id}", expected=f"one of {', '.join(found)}")
+    if len(found) == 1:
+        return study
     cells = tuple(cell for cell in study.run.cells if cell.machine == machine)
     ids = {cell.id for cell in cells}
     run = replace(study.run, machine=found[machine], machines=(), cells=cells)
