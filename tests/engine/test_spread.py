@@ -6,19 +6,22 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import dask
 import pytest
-from distributed import LocalCluster
+from distributed import Client, LocalCluster
 
 from analysis.launch import registry
 from analysis.launch.process import free_port
+from analysis.measure import cluster
 from analysis.measure.estimate import depth_frame, ratio_frame
 from analysis.measure.life import check_counters
+from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.spread import measure_spread
-from analysis.measure.study import measure_study
+from analysis.measure.study import measure_study, open_study
+from analysis.records import Problem
 from analysis.records.model import Sample
 from analysis.records.store import read_lines
 
@@ -38,26 +41,37 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scheduler() -> Iterator[str]:
     """The address of a scheduler without workers; the lock of a worker that died is soon free."""
     settings = {f"distributed.scheduler.locks.{name}": value for name, value in LOCKS.items()}
-    with dask.config.set(settings), LocalCluster(n_workers=0, dashboard_address=None) as cluster:
-        yield cluster.scheduler_address
+    with dask.config.set(settings), LocalCluster(n_workers=0, dashboard_address=None) as made:
+        yield made.scheduler_address
 
 
 @pytest.fixture
-def workers(scheduler: str) -> Iterator[list[subprocess.Popen]]:
-    """Two workers of that scheduler, started as a user starts them, in the order of their addresses."""
+def start(scheduler: str) -> Iterator[Callable[..., list[subprocess.Popen]]]:
+    """A function that starts workers of that scheduler as a user does, and returns them in the order of their addresses.
+
+    Each is a process on a port of its own; an argument is the name that its machine gets.
+    """
     settings = {f"DASK_DISTRIBUTED__SCHEDULER__LOCKS__{k.replace('-', '_').upper()}": v for k, v in LOCKS.items()}
     environment = os.environ | settings | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", "dask", "worker", scheduler, "--no-nanny", "--no-dashboard", "--nthreads", "1"]
-    started = [
-        subprocess.Popen(
-            [*command, "--resources", "engine=1", "--worker-port", port],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+    started: list[subprocess.Popen] = []
+
+    def start_all(*machines: str) -> list[subprocess.Popen]:
+        ports = sorted(str(free_port()) for _ in machines)
+        started.extend(
+            subprocess.Popen(
+                [*command, "--resources", "engine=1", "--worker-port", port],
+                env=environment | ({"SPECBOOK_MACHINE": machine} if machine else {}),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            for port, machine in zip(ports, machines, strict=True)
         )
-        for port in sorted(str(free_port()) for _ in range(2))
-    ]
-    yield started
+        with Client(scheduler, set_as_default=False) as client:
+            client.wait_for_workers(len(machines), timeout=60)
+        return started
+
+    yield start_all
     for process in started:
         process.terminate()
     for process in started:
@@ -79,7 +93,8 @@ def kill_once_it_has_measured(victim: subprocess.Popen, servers: set[str], local
         time.sleep(0.02)
 
 
-def test_a_worker_that_is_killed_loses_only_its_current_sample(local: Path, scheduler: str, workers):
+def test_a_worker_that_is_killed_loses_only_its_current_sample(local: Path, scheduler: str, start):
+    workers = start("", "")
     killer = threading.Thread(target=kill_once_it_has_measured, args=(workers[0], {"raw-0", "drafted-1"}, local))
     killer.start()
     study = measure_spread("smollm2-ngram", scheduler=scheduler, profile="smoke", size=SIZE)
@@ -101,6 +116,30 @@ def test_a_worker_that_is_killed_loses_only_its_current_sample(local: Path, sche
     assert ("host-not-shared", "timing") in refused
     assert all(reason.startswith("host-not-shared") for reason in ratio_frame(study)["refused"])
     assert "host-not-shared" not in " ".join(depth_frame(study, "acceptance")["refused"])
+
+
+def test_machines_of_two_names_each_measure_the_grid_in_one_run(local: Path, scheduler: str, start):
+    start("alpha", "beta")
+    small = SIZE | {"depths": [160], "regimes": ["recall"], "prompts": 1, "n_predict": 6}
+    study = measure_spread("smollm2-ngram", scheduler=scheduler, profile="smoke", size=small)
+    assert len(list((local / "runs").iterdir())) == 1
+    assert sorted(machine.name for machine in study.run.machines) == ["alpha", "beta"]
+    places = [(study.cells[sample.cell].machine, sample.leg) for sample in study.samples]
+    assert sorted(places) == [("alpha", DRAFTED), ("alpha", RAW), ("beta", DRAFTED), ("beta", RAW)]
+    machine_of = {life.id: life.machine for life in study.lives}
+    assert all(study.cells[sample.cell].machine == machine_of[sample.server] for sample in study.samples)
+    one = open_study(f"{study.run.id}@beta")
+    assert one.run.machine.name == "beta"
+    assert len(one.samples) == len(one.lives) == 2
+    again = measure_spread("smollm2-ngram", scheduler=scheduler, profile="smoke", size=small)
+    assert again.samples == study.samples, "nothing is measured twice"
+
+
+def test_where_no_scheduler_is_no_run_is_begun(local: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(cluster, "CONNECT_S", 0.5)
+    with pytest.raises(Problem, match="no Dask scheduler answers at tcp://127.0.0.1:1: "):
+        measure_spread("smollm2-ngram", scheduler="tcp://127.0.0.1:1", profile="smoke")
+    assert not list(local.iterdir())
 
 
 def test_a_local_scheduler_goes_on_with_the_run_of_this_machine(local: Path):
