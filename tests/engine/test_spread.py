@@ -47,7 +47,7 @@ def scheduler() -> Iterator[str]:
 
 @pytest.fixture
 def start(scheduler: str) -> Iterator[Callable[..., list[subprocess.Popen]]]:
-    """A function that starts workers of that scheduler as a user does, and returns them in the order of their addresses.
+    """A function that starts workers of that scheduler as a user does, in the order of their addresses.
 
     Each is a process on a port of its own; an argument is the name that its machine gets.
     """
