@@ -32,7 +32,7 @@ class HostNotShared:
 
 def _together(one: ServerLife, other: ServerLife) -> bool:
     alike = bool(one.host) and one.host == other.host and one.worker != other.worker
-    return alike and one.started <= other.ended and other.started <= one.ended
+    return alike and one.started < other.ended and other.started < one.ended
 
 
 def _workers(lives: Sequence[ServerLife], host: str) -> str:
