@@ -41,7 +41,7 @@ def local(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scheduler() -> Iterator[str]:
     """The address of a scheduler without workers; the lock of a worker that died is soon free."""
     settings = {f"distributed.scheduler.locks.{name}": value for name, value in LOCKS.items()}
-    with dask.config.set(settings), LocalCluster(n_workers=0, dashboard_address=None) as made:
+    with dask.config.set(settings), LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as made:
         yield made.scheduler_address
 
 

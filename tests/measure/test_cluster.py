@@ -29,7 +29,7 @@ def job() -> Job:
 def client():
     """A client of one worker in this process, with an engine."""
     with (
-        LocalCluster(n_workers=1, processes=False, dashboard_address=None, resources={"engine": 1}) as local,
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0", resources={"engine": 1}) as local,
         Client(local, set_as_default=False) as client,
     ):
         yield client
@@ -55,7 +55,7 @@ def test_what_is_no_address(monkeypatch: pytest.MonkeyPatch, address: str):
 def test_no_worker_declares_an_engine(monkeypatch: pytest.MonkeyPatch, job: Job):
     monkeypatch.setattr(cluster, "SEAT_S", 0.2)
     with (
-        LocalCluster(n_workers=1, processes=False, dashboard_address=None) as local,
+        LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0") as local,
         Client(local, set_as_default=False) as client,
         pytest.raises(Problem, match=r"none of the 1 workers .* declares the resource `engine`.*dask worker ADDRESS"),
     ):

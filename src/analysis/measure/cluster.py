@@ -48,7 +48,7 @@ def connected(scheduler: str, workers: int) -> Iterator[Client]:
                 n_workers=workers,
                 threads_per_worker=1,
                 resources={ENGINE: 1},
-                dashboard_address=None,
+                dashboard_address="127.0.0.1:0",  # by default it listens to the network
                 silence_logs=logging.ERROR,
             )
             scheduler = stack.enter_context(cluster).scheduler_address
