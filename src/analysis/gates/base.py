@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 from analysis.records import Block, Cell, Run, Sample, ServerLife
 
 Level = Literal["refuse", "warn", "unchecked", "pass"]
-Subject = Literal["run", "cell", "sample", "server", "contrast", "leg"]
+Subject = Literal["run", "cell", "sample", "server", "contrast", "leg", "timing"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,8 @@ class Where:
     """What a finding is about.
 
     The id of a sample is its index; of a contrast, its two cells joined by ` | `; of a leg, its block and its place in
-    it, as in `3.1`.
+    it, as in `3.1`; of all durations and rates of a run (`timing`), the run's id. Refused timings leave acceptance
+    and texts as they are.
     """
 
     kind: Subject

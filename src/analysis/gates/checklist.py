@@ -24,6 +24,7 @@ from analysis.gates.order import OrderBalanced
 from analysis.gates.prompts import EnoughPrompts
 from analysis.gates.regime import TextOfItsRegime
 from analysis.gates.repeated import PromptNotRepeated
+from analysis.gates.shared import HostNotShared
 from analysis.gates.short import RepliesLongEnough
 from analysis.gates.thinking import ThinkingRecorded
 from analysis.gates.warmup import WarmupDiscarded
@@ -51,6 +52,7 @@ GATES: tuple[Gate, ...] = (
     WarmupDiscarded(),
     MemoryStill(),
     HostQuiet(),
+    HostNotShared(),
     LegUndisturbed(),
     LegsAlike(),
     OneFactor(),

@@ -28,7 +28,8 @@ class HostQuiet:
             yield finding(self, "unchecked", "run", run.id, "no load recorded before the run")
         elif load > QUIET * cores:
             yield finding(self, "warn", "run", run.id, f"a load of {load:g} on {cores} cores before the run")
+        cores_of = {machine.name: machine.cores for machine in run.machines}
         for life in evidence.lives:
-            load = life.host_before.load1
+            load, cores = life.host_before.load1, cores_of.get(life.machine, run.machine.cores)
             if load is not None and load > BUSY * cores:
                 yield finding(self, "warn", "server", life.id, f"a load of {load:g} on {cores} cores at its start")

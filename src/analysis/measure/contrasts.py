@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from analysis.gates import Contrast, contrast
-from analysis.measure.estimate import QUANTITIES, acceptance_of, rate_of
+from analysis.measure.estimate import QUANTITIES, acceptance_of, rate_of, timings_refused
 from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.records import Cell, Problem, Sample
@@ -114,7 +114,8 @@ def _differences(first: Study, second: Study, a: Cell, b: Cell, *, paired: bool)
     if legs == {DRAFTED}:
         quantities += [("mean accepted length", "mean accepted length", lambda s: _length(s, a))]
         quantities += [("accepted / drafted", "acceptance", _acceptance)]
-    quantities += [("decode rate (tokens/s)", "decode rate", None)]
+    if not (timings_refused(first) or timings_refused(second)):
+        quantities += [("decode rate (tokens/s)", "decode rate", None)]
     mine, theirs = _of_cell(first, a), _of_cell(second, b)
     if not mine or not theirs:
         return []

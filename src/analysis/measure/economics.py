@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis.measure.estimate import acceptance_of, by_cell, cells_of, interval_columns, steps_of
+from analysis.measure.estimate import acceptance_of, by_cell, cells_of, interval_columns, steps_of, timings_refused
 from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.records import Sample
@@ -38,7 +38,7 @@ def break_even_frame(study: Study) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     for depth in _depths(study):
         found = break_even_of(study, depth)
-        if found is None:
+        if found is None or timings_refused(study):
             continue
         parts = {"raw": found.raw, "step": found.step_ms, "length": found.mean_length, "margin": found.margin}
         rows.append({"depth": depth} | parts | interval_columns(found.length_needed, ""))
@@ -51,7 +51,7 @@ def drafted_rate_frame(study: Study) -> pd.DataFrame:
     Evaluations without a draft are left out of both, so that a point lies where its own steps put it.
     """
     rows: list[dict[str, Any]] = []
-    for cell, samples, refused in by_cell(study, DRAFTED):
+    for cell, samples, refused in by_cell(study, DRAFTED, timed=True):
         drafted, accepted, ms, prompt = steps_of(samples)
         verified = drafted > 0
         length = acceptance_of(samples, cell).mean_length

@@ -12,7 +12,7 @@ import pandas as pd
 
 from analysis.measure.plan import CONTROL, DRAFTED, RAW
 from analysis.measure.study import Study
-from analysis.records import Cell, Run, Sample
+from analysis.records import Cell, Problem, Run, Sample
 from analysis.stats import (
     Acceptance,
     Interval,
@@ -29,7 +29,18 @@ Estimate = Callable[[Sequence[Sample], Cell], Interval]
 
 
 def cells_of(study: Study, leg: str) -> list[Cell]:
-    """Return the cells of one leg, by depth and in the order of regimes."""
+    """Return the cells of one leg, by depth and in the order of regimes.
+
+    Raises:
+        Problem: they are of several machines; numbers of two machines are never pooled.
+    """
+    machines = sorted({cell.machine for cell in study.run.cells})
+    if len(machines) > 1:
+        raise Problem(
+            f"the run {study.run.id} was measured on {len(machines)} machines",
+            expected="one of them, by name",
+            remedy=f"ask for {study.run.id}@{machines[0]}, or another of {', '.join(machines)}",
+        )
     wanted = [cell for cell in study.run.cells if (cell.spec_type == "none") == (leg == RAW)]
     return sorted(wanted, key=lambda cell: cell.depth)
 
@@ -82,7 +93,7 @@ def depth_frame(study: Study, quantity: str) -> pd.DataFrame:
     leg, estimate = QUANTITIES[quantity]
     return pd.DataFrame(
         {"regime": cell.regime, "depth": cell.depth} | interval_columns(estimate(samples, cell), refused)
-        for cell, samples, refused in by_cell(study, leg)
+        for cell, samples, refused in by_cell(study, leg, timed=quantity not in COUNTED)
     )
 
 
@@ -106,11 +117,13 @@ def acceptance_points(study: Study) -> pd.DataFrame:
 def depth_points(study: Study, quantity: str) -> pd.DataFrame:
     """Return each prompt's own value of a quantity: the keys of `depth_frame`, `prompt` and `value`."""
     leg, estimate = QUANTITIES[quantity]
+    shown = quantity in COUNTED or not timings_refused(study)
     rows = [
         {"regime": cell.regime, "depth": cell.depth, "prompt": sample.prompt_id}
         | {"value": estimate([sample], cell).estimate}
         for cell, samples, _ in by_cell(study, leg)
         for sample in samples
+        if shown
     ]
     frame = pd.DataFrame(rows, columns=["regime", "depth", "prompt", "value"])
     return frame[frame["value"].notna()]
@@ -123,7 +136,7 @@ def ratio_frame(study: Study) -> pd.DataFrame:
     """
     raw_of = {(cell.regime, cell.depth): samples for cell, samples, _ in by_cell(study, RAW)}
     rows = []
-    for cell, samples, refused in by_cell(study, DRAFTED):
+    for cell, samples, refused in by_cell(study, DRAFTED, timed=True):
         raw = {sample.prompt_id: sample for sample in raw_of.get((cell.regime, cell.depth), ())}
         pairs = [(raw[sample.prompt_id], sample) for sample in samples if sample.prompt_id in raw]
         ratio = speed_ratio(
@@ -151,7 +164,7 @@ def step_frame(study: Study) -> pd.DataFrame:
         for cost in step_cost_by_accepted(drafted[timed], accepted[timed], ms[timed], prompt[timed]):
             kind = "without a draft" if cost.accepted is None else "drafted"
             key = {"series": f"depth {depth}", "depth": depth, "kind": kind, "accepted": cost.accepted or 0}
-            rows.append(key | {"steps": cost.steps} | interval_columns(cost.ms, ""))
+            rows.append(key | {"steps": cost.steps} | interval_columns(cost.ms, timings_refused(study)))
     return pd.DataFrame(rows)
 
 
@@ -236,6 +249,9 @@ def _ttft(samples: Sequence[Sample], cell: Cell) -> Interval:
     return mean_t([sample.ttft_ms for sample in samples])
 
 
+COUNTED = ("mean accepted length", "acceptance")
+"""Quantities in which no duration enters."""
+
 QUANTITIES: dict[str, tuple[str, Estimate]] = {
     "mean accepted length": (DRAFTED, _mean_length),
     "acceptance": (DRAFTED, _aggregate),
@@ -249,8 +265,18 @@ QUANTITIES: dict[str, tuple[str, Estimate]] = {
 }
 
 
-def by_cell(study: Study, leg: str) -> Iterable[tuple[Cell, list[Sample], str]]:
-    """Yield each cell of a leg with its publishable samples and the reason, if any, why it is refused as a whole."""
+def timings_refused(study: Study) -> str:
+    """Return why no duration or rate of a run may be published; nothing where they may."""
+    found = (f for f in study.findings if f.level == "refuse" and f.where.kind == "timing")
+    return next((f"{one.gate}: {one.saw}" for one in found), "")
+
+
+def by_cell(study: Study, leg: str, *, timed: bool = False) -> Iterable[tuple[Cell, list[Sample], str]]:
+    """Yield each cell of a leg with its publishable samples and the reason, if any, why it is refused as a whole.
+
+    With `timed`, what is to be estimated takes durations: a run whose timings are refused then refuses every cell.
+    """
+    untimed = timings_refused(study) if timed else ""
     by_cell: dict[str, list[Sample]] = {}
     for sample in study.publishable:
         if sample.leg != CONTROL:
@@ -259,7 +285,7 @@ def by_cell(study: Study, leg: str) -> Iterable[tuple[Cell, list[Sample], str]]:
     reasons = {found.where.id: f"{found.gate}: {found.saw}" for found in refusals}
     for cell in cells_of(study, leg):
         samples = by_cell.get(cell.id, [])
-        reason = reasons.get(cell.id, "") or ("" if samples else "no sample that may be published")
+        reason = reasons.get(cell.id, "") or untimed or ("" if samples else "no sample that may be published")
         yield cell, samples, reason
 
 

@@ -9,11 +9,12 @@ from itertools import groupby
 from tqdm import tqdm
 
 from analysis.launch.engine import FoundEngine
+from analysis.measure.filler import Tokenize
 from analysis.measure.life import SLOT_FILLS, Life
 from analysis.measure.plan import Grid, LegPlan, balanced_order
 from analysis.measure.prompts import Corpus, Prompt, build_prompts
 from analysis.measure.together import group_of
-from analysis.records import Cell, Engine, Machine, Sample
+from analysis.records import Cell, Engine, Machine, Regime, Sample
 from analysis.records.store import RunDir, RunWriter
 
 
@@ -81,7 +82,7 @@ def groups(planned: Iterable[Task]) -> list[list[Task]]:
 
 def is_measured(run: RunDir, places: Iterable[tuple[str, Cell]], prompts: int) -> bool:
     """Return whether a run holds samples of that many prompts for each of some legs and cells."""
-    measured = Counter((leg, cell) for leg, cell, _ in _done(run))
+    measured = Counter((leg, cell) for leg, cell, _ in done_in(run))
     return all(measured[leg, cell.id] >= prompts for leg, cell in places)
 
 
@@ -95,10 +96,10 @@ def measure_grid(run: RunDir, legs: Sequence[LegPlan], grid: Grid, setting: Sett
         planned = tasks(legs, grid, setting)
         if is_measured(run, [(task.leg.leg, task.cell) for task in planned], grid.prompts):
             return 0
-        return _measure(writer, planned, _done(run), grid, setting)
+        return _measure(writer, planned, done_in(run), grid, setting)
 
 
-def _done(run: RunDir) -> set[tuple[str, str, str]]:
+def done_in(run: RunDir) -> set[tuple[str, str, str]]:
     """Return leg, cell and prompt of every sample; a control measures the raw leg's cells."""
     return {(sample.leg, sample.cell, sample.prompt_id) for sample in run.samples()}
 
@@ -109,7 +110,8 @@ def _measure(
     taken = 0
     with ExitStack() as stack:
         lives = _start(stack, writer, planned, setting)
-        prompts = _prompts(grid, setting.corpus, next(iter(lives.values())))
+        client = next(iter(lives.values())).client
+        prompts = prompts_of(grid, setting.corpus, client.tokenize, client.beginning())
         primed: dict[str, int] = {}
         title = f"{planned[0].leg.pair.name} {grid.title}"
         progress = stack.enter_context(tqdm(total=len(planned), desc=title, unit="sample"))
@@ -175,12 +177,16 @@ def lives_begun(writer: RunWriter) -> int:
     return 1 + max((int(name.rsplit("-", 1)[-1]) for name in names), default=-1)
 
 
-def _prompts(grid: Grid, corpus: Corpus, life: Life) -> dict[str, list[Prompt]]:
-    bos = life.client.beginning()
+def prompts_of(grid: Grid, corpus: Corpus, tokenize: Tokenize, bos: Sequence[int]) -> dict[Regime, list[Prompt]]:
+    """Return the prompts of a grid by regime, in their order.
+
+    Raises:
+        Problem: see `build_prompts`.
+    """
     return {
         regime: build_prompts(
             corpus,
-            life.client.tokenize,
+            tokenize,
             regime=regime,
             depths=grid.depths,
             count=grid.prompts,

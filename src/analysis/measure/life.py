@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from analysis.measure.together import ask_together
 from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
 from analysis.records.model import Fill, parse
 from analysis.records.places import redact_word
-from analysis.records.store import RunWriter
 
 SAVED = "filler.bin"
 """The file of a saved slot, in the folder that the server was given for such files."""
@@ -48,6 +47,14 @@ def request_seed(cell: Cell, prompt_id: str, seed: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
+class Journal(Protocol):
+    """What keeps the record of a life: the run's writer, or a worker's list that is on its way to it."""
+
+    def append_life(self, life: ServerLife) -> None:
+        """Keep a record."""
+        ...
+
+
 class Life:
     """A context manager around one leg's server; leaving it writes the life's record, also after an error.
 
@@ -58,7 +65,7 @@ class Life:
         self,
         found: FoundEngine,
         leg: LegPlan,
-        writer: RunWriter,
+        writer: Journal,
         *,
         name: str,
         api_key: str = "",

@@ -15,7 +15,7 @@ from analysis.measure.life import host_state, now
 from analysis.measure.plan import RAW, Grid, LegPlan, check_context, control_leg, load_grid
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
 from analysis.measure.serving import Serving, serving_as_published, serving_of
-from analysis.records import Cell, Pair, Run, Sample, ServerLife
+from analysis.records import Cell, Machine, Pair, Problem, Run, Sample, ServerLife
 from analysis.records.places import local_dir
 from analysis.records.store import RunDir, find_run, set_aside
 
@@ -48,10 +48,39 @@ class Study:
 def open_study(name: str) -> Study:
     """Return a recorded run, by id or path, with the gates' findings.
 
+    Of a run of several machines, `RUN@MACHINE` returns what one of them measured.
+
     Raises:
-        Problem: there is no such run, it is damaged or too new.
+        Problem: there is no such run, it is damaged or too new, or that machine has no part in it.
     """
-    return study_in(find_run(name))
+    run, at, machine = name.rpartition("@")
+    return study_on(study_in(find_run(run)), machine) if at and run else study_in(find_run(name))
+
+
+def machines_of(run: Run) -> tuple[Machine, ...]:
+    """Return the machines that a run was measured on."""
+    return run.machines or (run.machine,)
+
+
+def study_on(study: Study, machine: str) -> Study:
+    """Return what one machine measured of a run, by the machine's name, as a study of its own.
+
+    Raises:
+        Problem: that machine has no part in the run.
+    """
+    found = {known.name: known for known in machines_of(study.run)}
+    if machine not in found:
+        raise Problem(f"no machine {machine!r} in {study.run.id}", expected=f"one of {', '.join(found)}")
+    if len(found) == 1:
+        return study
+    cells = tuple(cell for cell in study.run.cells if cell.machine == machine)
+    ids = {cell.id for cell in cells}
+    run = replace(study.run, machine=found[machine], machines=(), cells=cells)
+    return _judged(
+        RunDir(study.directory.path, run),
+        [sample for sample in study.samples if sample.cell in ids],
+        [life for life in study.lives if life.machine in ("", machine)],
+    )
 
 
 def measure_study(
@@ -81,14 +110,21 @@ def measure_study(
     Raises:
         Problem: something outside is not as it must be; the message says what to do.
     """
-    served = serving_as_published(serving) if serving else serving_of(pair)
-    grid = load_grid(profile, **(dict(served.size) | dict(size or {})))
-    plan, files = _planned(served, serving or profile, grid, server or ServerAccess(), corpus)
-    if not raw and not remeasure and (found := _finished(plan)):
+    served, grid = sized(pair, profile, serving, size or {})
+    plan, files = plan_of(served, serving or profile, grid, server or ServerAccess(), corpus)
+    if not raw and not remeasure and (found := finished(plan)):
         return study_in(found)
-    if raw and grid.control and plan.legs[0].leg == RAW and not plan.setting.found.url:
-        plan = replace(plan, legs=(*plan.legs, control_leg(plan.legs[0])))
-    return measure_plan(plan if raw else replace(plan, legs=plan.legs[-1:]), files, remeasure=remeasure)
+    return measure_plan(wanted(plan, raw=raw), files, remeasure=remeasure)
+
+
+def sized(pair: str, profile: str, serving: str, size: Mapping[str, object]) -> tuple[Serving, Grid]:
+    """Return how a pair is served and the grid it is measured over; arguments as for `measure_study`.
+
+    Raises:
+        Problem: no such pair, profile or published row; or the grid contradicts itself.
+    """
+    served = serving_as_published(serving) if serving else serving_of(pair)
+    return served, load_grid(profile, **(dict(served.size) | dict(size)))
 
 
 @dataclass(frozen=True)
@@ -135,10 +171,14 @@ class Plan:
         ]
 
 
-def _planned(
+def plan_of(
     served: Serving, profile: str, grid: Grid, access: ServerAccess, corpus: str
 ) -> tuple[Plan, tuple[Path, ...]]:
-    """Return the plan of both legs, or of the only one that a running server can supply; and the files they serve."""
+    """Return the plan of both legs, or of the only one that a running server can supply; and the files they serve.
+
+    Raises:
+        Problem: a file, the engine, the text or the running server is not as it must be.
+    """
     files: tuple[Path, ...] = ()
     if access.url:
         found, seen = attach_to(access)
@@ -149,6 +189,15 @@ def _planned(
         legs, files = legs_of(served)
     setting = Setting(machine_of(access), found.engine, found, corpus_of(corpus), found.api_key)
     return Plan(served.pair, profile, tuple(legs), grid, setting), files
+
+
+def wanted(plan: Plan, *, raw: bool) -> Plan:
+    """Return a plan of both legs with the control that its grid asks for; without `raw`, its last leg alone."""
+    if not raw:
+        return replace(plan, legs=plan.legs[-1:])
+    if plan.grid.control and plan.legs[0].leg == RAW and not plan.setting.found.url:
+        return replace(plan, legs=(*plan.legs, control_leg(plan.legs[0])))
+    return plan
 
 
 def measure_plan(plan: Plan, files: Sequence[Path], *, remeasure: bool = False) -> Study:
@@ -178,8 +227,8 @@ def _measure(directory: RunDir, plan: Plan) -> None:
             writer.update(ended=now(), host_after=host_state(plan.setting.found.url))
 
 
-def _finished(plan: Plan) -> RunDir | None:
-    """Return the local run that holds every sample of a plan, if there is one."""
+def finished(plan: Plan) -> RunDir | None:
+    """Return the run of this machine that holds every sample of a plan, if there is one."""
     folder = local_dir() / "runs" / plan.run_id
     if not (folder / "run.json").exists():
         return None
@@ -240,14 +289,21 @@ def describe_run(run_id: str, title: str, setting: Setting, files: Sequence[Path
 
 def raw_beside_drafted(run: Run) -> list[tuple[str, str]]:
     """Return the ids of the cells that pages set against each other: raw and drafted, at one depth and regime."""
-    raw = {(cell.depth, cell.regime): cell for cell in run.cells if cell.spec_type == "none"}
+    raw = {_place(cell): cell for cell in run.cells if cell.spec_type == "none"}
     drafted = [cell for cell in run.cells if cell.spec_type != "none"]
-    return [(raw[cell.depth, cell.regime].id, cell.id) for cell in drafted if (cell.depth, cell.regime) in raw]
+    return [(raw[_place(cell)].id, cell.id) for cell in drafted if _place(cell) in raw]
+
+
+def _place(cell: Cell) -> tuple[str, int, str]:
+    return cell.machine, cell.depth, cell.regime
 
 
 def study_in(directory: RunDir) -> Study:
     """Return the run of a directory with the gates' findings."""
-    samples, lives = tuple(directory.samples()), tuple(directory.lives())
+    return _judged(directory, directory.samples(), directory.lives())
+
+
+def _judged(directory: RunDir, samples: Sequence[Sample], lives: Sequence[ServerLife]) -> Study:
     evidence = Evidence(
         run=directory.run,
         samples=samples,
@@ -256,4 +312,4 @@ def study_in(directory: RunDir) -> Study:
         blocks=directory.blocks(),
     )
     findings = tuple(check_all(evidence))
-    return Study(directory=directory, samples=samples, lives=lives, findings=findings)
+    return Study(directory=directory, samples=tuple(samples), lives=tuple(lives), findings=findings)

@@ -8,7 +8,7 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from analysis.measure.study import Study, open_study
+from analysis.measure.study import Study, machines_of, open_study
 from analysis.publish.promote import MOST_BYTES, check_anonymous
 from analysis.records import Problem
 from analysis.records.store import STEPS_SCHEMA, RunDir, find_run
@@ -120,13 +120,14 @@ def _provenance(study: Study) -> Iterator[Check]:
 
 def _cells(study: Study) -> Iterator[Check]:
     run = study.run
-    machines = {cell.machine for cell in run.cells} - {run.machine.name}
+    names = {machine.name for machine in machines_of(run)}
+    machines = {cell.machine for cell in run.cells} - names
     twice = [count for count in Counter(cell.id for cell in run.cells).values() if count > 1]
     if machines or twice:
         saw = f"of another machine: {', '.join(sorted(machines))}" if machines else "one cell stands there twice"
         yield Check("cells", "bad", saw)
     else:
-        yield Check("cells", "ok", f"{len(run.cells)} cells of {run.machine.name}")
+        yield Check("cells", "ok", f"{len(run.cells)} cells of {', '.join(sorted(names))}")
 
 
 def _gates(study: Study) -> Iterator[Check]:

@@ -10,7 +10,8 @@ from analysis.records.errors import Problem
 # History of the run directory's format.
 # 1: run.json, samples.jsonl (with compact steps), servers.jsonl, steps.parquet.
 # 2: blocks.jsonl of duels, evictions of GPU memory in the host's state, contexts filled without the prompt cache.
-SCHEMA = 2
+# 3: runs of several workers: the machines of a run, and the worker, host and machine of a server's life.
+SCHEMA = 3
 
 SpecType = Literal[
     "none",

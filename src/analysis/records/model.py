@@ -271,6 +271,9 @@ class ServerLife:
 
     `memory_loaded` is resident memory after loading, `memory_peak` the highest seen. `metrics` is None where
     the server offers none; then the counters could not be checked.
+
+    Where a run was dealt to workers, `worker` and `host` number them within the run and `machine` is the host's name
+    as in its cells; else they are empty.
     """
 
     id: str
@@ -285,11 +288,17 @@ class ServerLife:
     metrics: Counters | None = None
     host_before: HostState
     host_after: HostState
+    worker: str = ""
+    host: str = ""
+    machine: str = ""
 
 
 @record
 class Run:
-    """Where a run's numbers come from. `ended` is empty while it is being measured."""
+    """Where a run's numbers come from. `ended` is empty while it is being measured.
+
+    `machines` are those of a run that was dealt to workers, `machine` the first of them; else it is empty.
+    """
 
     id: Name
     title: str
@@ -297,6 +306,7 @@ class Run:
     ended: str = ""
     profile: str = ""
     machine: Machine
+    machines: tuple[Machine, ...] = ()
     engine: Engine
     files: tuple[FileHash, ...] = ()
     packages: dict[str, str] = Field(default_factory=dict)
