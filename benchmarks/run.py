@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 BEGIN, END = "<!-- benchmarks:begin -->", "<!-- benchmarks:end -->"
 QUICK = ("stream", "bootstrap", "pipeline", "ingest")
-SLOW = ("clean_clone", "duel", "fuzz_headers", "fuzz_logs")
+SLOW = ("clean_clone", "depth_table", "duel", "fuzz_headers", "fuzz_logs")
 
 
 def run(name: str) -> None:

@@ -1,7 +1,17 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from analysis.measure.crossing import CrossingSample, crossing_frame, crossing_of
+from analysis.measure.crossing import (
+    CrossingSample,
+    RecordedCrossing,
+    crossing_frame,
+    crossing_of,
+    load_crossing,
+    save_crossing,
+)
+from analysis.records import Engine, HostState, Machine, Problem
 
 RAW_MS, FIXED_MS, SLOPE_MS = 10.0, 18.0, 1.0
 
@@ -72,3 +82,38 @@ def test_a_drafter_whose_tokens_cost_what_they_save_never_crosses(samples):
     found = crossing_of(dear)
     assert not found.shown
     assert "no crossing" in found.note
+
+
+def test_a_record_is_read_as_it_was_written(samples, tmp_path: Path):
+    found = RecordedCrossing(
+        pair="a-pair",
+        depth=256,
+        regime="prose",
+        n_max=5,
+        n_predict=48,
+        threads=2,
+        machine=Machine(name="m", cpu="a CPU", cores=2, memory=2**30, os="an OS", kernel="k"),
+        engine=Engine(source="bundled", version="1", commit="c", backend="cpu"),
+        files=(),
+        corpus="text",
+        corpus_sha256="0",
+        at="2026-01-01T00:00:00+00:00",
+        commit="c",
+        dirty=False,
+        host_before=HostState(at="2026-01-01T00:00:00+00:00"),
+        host_after=HostState(at="2026-01-01T00:00:00+00:00"),
+        samples=tuple(samples),
+    )
+    path = tmp_path / "a.json"
+    save_crossing(found, path)
+    assert load_crossing(str(path)) == found
+    assert len(path.read_text().splitlines()) > len(samples), "a sample a line"
+
+
+def test_what_is_no_record_is_refused(tmp_path: Path):
+    with pytest.raises(Problem, match="is no recorded crossing"):
+        load_crossing("nothing-of-that-name")
+    path = tmp_path / "b.json"
+    path.write_text("{}")
+    with pytest.raises(Problem, match="is not a valid RecordedCrossing"):
+        load_crossing(str(path))

@@ -1,15 +1,17 @@
 """Chapter 05 on a recorded run: its sentence says how to get more certainty."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
+from analysis.measure.crossing import crossing_of
 from analysis.publish.chapters import economics
 
 
 @pytest.fixture(scope="module")
 def page():
-    return economics(run="smollm2-ngram-quick-2a2692")
+    return economics(run="smollm2-ngram-quick-2a2692", crossing="smollm2-dspark-cpu")
 
 
 def test_the_sentence_names_the_commands_for_more_prompts(page):
@@ -28,3 +30,20 @@ def test_the_hour_goes_to_the_cell_with_the_fewest_prompts(page):
 def test_a_larger_run_is_asked_for_twice_its_prompts(page):
     larger = replace(page, ratios=page.ratios.assign(pairs=24))
     assert "-p prompts 48" in larger.sentence().text
+
+
+def test_the_recorded_break_even_is_told_with_what_it_was_measured_on(page):
+    text = page.crossing_sentence().text
+    recorded = page.recorded
+    assert f"`{recorded.pair}` on {recorded.machine.cpu}, depth {recorded.depth}" in text
+    assert f"equally fast at **{crossing_of(recorded.samples).format(decimals=2)}**" in text
+    assert re.search(r"A draft has only|of a whole draft", text)
+    chart = page.crossing_chart()
+    assert recorded.machine.cpu in chart.note
+    assert "raw" in chart.alt
+
+
+def test_without_a_record_the_page_says_so(page):
+    bare = replace(page, recorded=None)
+    assert "No break-even" in bare.crossing_sentence().text
+    assert "No break-even" in bare.crossing_chart().text

@@ -1,5 +1,6 @@
 """`specbook crossing PAIR`: the acceptance at which drafting begins to pay, measured at chosen acceptances."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -8,8 +9,14 @@ from rich.table import Table
 from analysis.cli import app
 from analysis.cli.options import CorpusOption
 from analysis.cli.show import console, harmless
-from analysis.launch import read_machine
-from analysis.measure.crossing import ACCEPTANCES, crossing_frame, crossing_of, measure_crossing, plan_crossing
+from analysis.measure.crossing import (
+    ACCEPTANCES,
+    crossing_frame,
+    crossing_of,
+    plan_crossing,
+    record_crossing,
+    save_crossing,
+)
 
 
 @app.command("crossing")
@@ -24,19 +31,23 @@ def crossing_command(
     n_predict: Annotated[int | None, typer.Option(min=8, help="Tokens to generate; default: the profile's.")] = None,
     profile: Annotated[str, typer.Option(help="A grid of data/grids for the sizes that are not given.")] = "quick",
     corpus: CorpusOption = "",
+    write: Annotated[Path | None, typer.Option(help="Also record it in this JSON file.")] = None,
 ) -> None:
     """Decode at chosen acceptances beside raw, and show where they are equally fast. It goes on where it stopped."""
     size = {"depths": [depth] if depth else None, "regimes": ["prose"], "prompts": prompts, "n_predict": n_predict}
     plan = plan_crossing(pair, profile=profile, size=size, corpus=corpus, acceptances=acceptance or ACCEPTANCES)
-    samples = measure_crossing(plan)
+    recorded = record_crossing(plan)
     table = Table("chance a token", "accepted a step", "tokens/s", "prompts")
-    for row in crossing_frame(samples).to_dict("records"):
+    for row in crossing_frame(recorded.samples).to_dict("records"):
         raw = row["acceptance"] != row["acceptance"]
         limits = "" if row["low"] != row["low"] else f" [{row['low']:.1f}, {row['high']:.1f}]"
         name, accepted = ("raw", "") if raw else (f"{row['acceptance']:g}", f"{row['accepted']:.2f}")
         table.add_row(name, accepted, f"{row['estimate']:.1f}{limits}", str(row["n"]))
     console.print(table)
-    found = crossing_of(samples)
-    where = f"depth {plan.grid.depths[0]}, n_max {plan.leg.config.n_max}, {read_machine().cpu}"
+    found = crossing_of(recorded.samples)
+    where = f"depth {recorded.depth}, n_max {recorded.n_max}, {recorded.machine.cpu}"
     said = found.format(decimals=2) if found.shown else f"none: {found.note}"
     console.print(harmless(f"As fast as raw at {said} accepted tokens a step ({where})."))
+    if write is not None:
+        save_crossing(recorded, write)
+        console.print(f"recorded in {harmless(str(write))}", soft_wrap=True)

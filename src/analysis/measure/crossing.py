@@ -6,6 +6,7 @@ other, each on every leg, in an order of its own; all servers stay alive and all
 """
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -15,16 +16,19 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from analysis.launch import FoundEngine, Server, resolve_engine
+from analysis.convert.files import whole_file
+from analysis.launch import FoundEngine, Server, read_host_state, read_machine, resolve_engine
 from analysis.measure.access import corpus_of
 from analysis.measure.estimate import interval_columns
 from analysis.measure.legs import leg_of
+from analysis.measure.life import now
 from analysis.measure.plan import Grid, LegPlan, check_context, load_grid, raw_leg
 from analysis.measure.prompts import Prompt, build_prompts
+from analysis.measure.provenance import commit, file_hashes
 from analysis.measure.serving import serving_of
-from analysis.records import Problem
-from analysis.records.model import Count, Duration, Share, record
-from analysis.records.places import local_dir
+from analysis.records import Engine, FileHash, HostState, Machine, Problem, Regime
+from analysis.records.model import Count, Duration, Positive, Share, parse, plain, record
+from analysis.records.places import data_dir, local_dir
 from analysis.records.store import append_line, journal_writing, read_lines
 from analysis.stats import Interval, RawLeg, Steps, crossing, decode_rate, interval_of
 from analysis.stats.intervals import Scale
@@ -45,11 +49,35 @@ class CrossingSample:
     step_ms: tuple[Duration, ...]
 
 
+@record
+class RecordedCrossing:
+    """A measured break-even and what it was measured with; `depth`, `n_max` and `n_predict` are tokens."""
+
+    pair: str
+    depth: Positive
+    regime: Regime
+    n_max: Positive
+    n_predict: Positive
+    threads: Positive
+    machine: Machine
+    engine: Engine
+    files: tuple[FileHash, ...]
+    corpus: str
+    corpus_sha256: str
+    at: str
+    commit: str
+    dirty: bool
+    host_before: HostState
+    host_after: HostState
+    samples: tuple[CrossingSample, ...]
+
+
 @dataclass(frozen=True)
 class CrossingPlan:
     """What is decoded: a pair's leg at one depth and regime, at some acceptances."""
 
     leg: LegPlan
+    files: tuple[Path, ...]
     grid: Grid
     found: FoundEngine
     corpus: str = ""
@@ -59,7 +87,8 @@ class CrossingPlan:
     def journal(self) -> Path:
         """Return the file of its samples."""
         size = replace(self.grid, prompts=1)
-        identity = repr((self.found.engine, self.leg.config, size, self.corpus, self.acceptances))
+        files = self.leg.target_sha256, self.leg.drafter_sha256
+        identity = repr((self.found.engine, self.leg.config, files, size, self.corpus, self.acceptances))
         digest = hashlib.sha256(identity.encode()).hexdigest()[:6]
         return local_dir() / "crossing" / f"{self.leg.pair.name}-{digest}.jsonl"
 
@@ -94,8 +123,8 @@ def plan_crossing(
     grid = load_grid(profile, **dict(size or {}))
     grid = replace(grid, depths=grid.depths[:1], regimes=grid.regimes[:1])
     check_context(grid, served.pair.context)
-    leg, _ = leg_of(served)
-    return CrossingPlan(leg, grid, resolve_engine(), corpus, tuple(acceptances))
+    leg, files = leg_of(served)
+    return CrossingPlan(leg, files, grid, resolve_engine(), corpus, tuple(acceptances))
 
 
 def measure_crossing(plan: CrossingPlan) -> list[CrossingSample]:
@@ -115,6 +144,65 @@ def measure_crossing(plan: CrossingPlan) -> list[CrossingSample]:
                     if (prompt.id, key) not in done:
                         append_line(plan.journal, _sample(plan, servers[key], prompt, key))
     return list(read_lines(plan.journal, CrossingSample))
+
+
+def record_crossing(plan: CrossingPlan) -> RecordedCrossing:
+    """Measure what is missing of a plan and return it with its provenance.
+
+    Raises:
+        Problem: see `measure_crossing`.
+    """
+    before = read_host_state(None)
+    samples = measure_crossing(plan)
+    text, (head, dirty), config = corpus_of(plan.corpus), commit(), plan.leg.config
+    return RecordedCrossing(
+        pair=plan.leg.pair.name,
+        depth=plan.grid.depths[0],
+        regime=plan.grid.regimes[0],
+        n_max=config.n_max,
+        n_predict=plan.grid.n_predict,
+        threads=config.threads,
+        machine=read_machine(),
+        engine=plan.found.engine,
+        files=file_hashes(plan.files),
+        corpus=text.title,
+        corpus_sha256=text.sha256,
+        at=now(),
+        commit=head,
+        dirty=dirty,
+        host_before=before,
+        host_after=read_host_state(None),
+        samples=tuple(replace(sample, step_ms=tuple(round(ms, 3) for ms in sample.step_ms)) for sample in samples),
+    )
+
+
+def save_crossing(found: RecordedCrossing, path: Path) -> None:
+    """Write a measured break-even as JSON, a sample a line.
+
+    Raises:
+        Problem: the disk is full.
+    """
+    data = plain(found)
+    lines = ",\n".join(json.dumps(sample) for sample in data.pop("samples"))
+    head = json.dumps(data, indent=1)[:-2]
+    with whole_file(path) as unfinished:
+        unfinished.write_text(f'{head},\n "samples": [\n{lines}\n]\n}}\n', encoding="utf-8")
+
+
+def load_crossing(name: str) -> RecordedCrossing:
+    """Return a break-even that `save_crossing` wrote, by the name of its file in `data/crossings` or by path.
+
+    Raises:
+        Problem: there is no such file, or it is no such record.
+    """
+    path = Path(name) if name.endswith(".json") else data_dir() / "crossings" / f"{name}.json"
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise Problem(
+            f"{path.name} is no recorded crossing: {error}", expected="what `specbook crossing PAIR --write` wrote"
+        ) from None
+    return parse(RecordedCrossing, data, where=path.name)
 
 
 def crossing_of(samples: Sequence[CrossingSample]) -> Interval:

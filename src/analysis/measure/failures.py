@@ -109,7 +109,7 @@ def measure_failures(*, prompts: int = GRID.prompts, modes: Sequence[Mode] = MOD
     files = _Files(fetch(pair.target), fetch(pair.drafter or pair.target))
     title = "Failure modes of drafting, re-enacted"
     run = describe_run(run_id, title, setting, (files.target, files.sound), profile="failures")
-    _record(RunDir.create(_fresh(folder), run), modes, grid, setting, files)
+    _record(RunDir.create(fresh_folder(folder), run), modes, grid, setting, files)
     return open_study(str(folder))
 
 
@@ -144,7 +144,7 @@ def _record(directory: RunDir, modes: Sequence[Mode], grid: Grid, setting: Setti
         writer.write_steps()
 
 
-def _fresh(folder: Path) -> Path:
+def fresh_folder(folder: Path) -> Path:
     """Return the folder of a run, with what an interrupted measurement left moved aside."""
     if folder.exists():
         set_aside(folder, now())

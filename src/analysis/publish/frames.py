@@ -149,6 +149,17 @@ RATE_CURVE = pa.DataFrameSchema(
     coerce=True,
 )
 
+# Decode rate (tokens/s) at each chosen acceptance (the chance of a drafted token), with the accepted tokens a step.
+RATE_AT_ACCEPTANCE = _schema(
+    "decode rate at chosen acceptances", {"acceptance": pa.Column(float, _SHARE)}, value=_POSITIVE
+).add_columns(
+    {
+        "accepted": pa.Column(float, _NOT_NEGATIVE),
+        "accepted_low": pa.Column(float, _NOT_NEGATIVE, nullable=True),
+        "accepted_high": pa.Column(float, _NOT_NEGATIVE, nullable=True),
+    }
+)
+
 # One value with its interval and nothing that names a row: a raw decode rate, a crossing.
 SINGLE = _schema("single estimate", {}, value=_POSITIVE)
 

@@ -7,6 +7,7 @@ from analysis.publish.chapters.economics import economics
 from analysis.publish.chapters.exactness import exactness
 from analysis.publish.chapters.failures import failures
 from analysis.publish.chapters.files import files
+from analysis.publish.chapters.fills import fills
 from analysis.publish.chapters.launching import launch
 from analysis.publish.chapters.sweeps import sweeps
 from analysis.publish.chapters.travels import travels
@@ -19,6 +20,7 @@ __all__ = [
     "exactness",
     "failures",
     "files",
+    "fills",
     "launch",
     "sweeps",
     "travels",

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from analysis.measure.crossing import RecordedCrossing, crossing_frame, crossing_of, load_crossing
 from analysis.measure.economics import break_even_frame, drafted_rate_frame, rate_curve
 from analysis.measure.estimate import depth_frame, depth_points, interval_columns, ratio_frame, step_frame
 from analysis.measure.study import Study
@@ -12,8 +13,9 @@ from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, made_how, provenance, study_of, warned_sentence
 from analysis.publish.chart import Chart
 from analysis.publish.commands import DECIDED, decide_one, measure_more
+from analysis.publish.crossing_chart import measured_crossing
 from analysis.publish.frames import interval_texts
-from analysis.publish.tables import Markdown, code_text, interval_table, table
+from analysis.publish.tables import Markdown, code_text, escape_text, interval_table, table
 from analysis.stats import Interval
 
 MIB = 2**20
@@ -21,6 +23,7 @@ MORE_PROMPTS = 20
 # The parts of a break-even, with their decimals.
 PARTS = {"raw": 1, "step": 1, "length": 2, "margin": 2}
 NOTHING_TO_COMPARE = "There is no pair of legs to compare: this run holds only one of raw and drafted."
+NO_CROSSING = "No break-even at chosen acceptances was recorded for this page."
 
 
 @dataclass(frozen=True)
@@ -29,6 +32,7 @@ class EconomicsPage:
 
     study: Study
     ratios: pd.DataFrame
+    recorded: RecordedCrossing | None = None
 
     @property
     def machine(self) -> str:
@@ -202,6 +206,42 @@ class EconomicsPage:
         )
         return table(frame, caption, "break-even", columns=headings)
 
+    def crossing_sentence(self) -> Markdown:
+        """Return in words where the recorded legs are equally fast, what that was measured on, and how to do it."""
+        if self.recorded is None:
+            return Markdown(NO_CROSSING)
+        found, meets = self.recorded, crossing_of(self.recorded.samples)
+        if not meets.shown:
+            verdict = f"They are equally fast nowhere: {escape_text(meets.note or 'no interval')}."
+        else:
+            verdict = (
+                f"They are equally fast at **{meets.format(decimals=2)}** accepted tokens a step, a mean accepted "
+                f"length of one more. {_reachable(meets, found.n_max)}"
+            )
+        command = code_text(f"specbook crossing {found.pair} --depth {found.depth} --write FILE.json")
+        dirty = ", with uncommitted changes" if found.dirty else ""
+        return Markdown(
+            f"`{found.pair}` on {escape_text(found.machine.cpu)}, depth {found.depth}, {found.n_max} tokens a draft, "
+            f"{found.n_predict} tokens a sample. {verdict} Recorded {found.at} at commit "
+            f"{found.commit[:12] or 'unknown'}{dirty}; {command} measures it for another pair, depth or machine."
+        )
+
+    def crossing_chart(self) -> Chart | Markdown:
+        """Return the decode rate measured at chosen acceptances, with raw as a line and the crossing's interval."""
+        if self.recorded is None:
+            return Markdown(NO_CROSSING)
+        found, frame = self.recorded, crossing_frame(self.recorded.samples)
+        meets = crossing_of(found.samples)
+        return measured_crossing(
+            frame.iloc[1:],
+            frame.head(1),
+            pd.DataFrame([interval_columns(meets, meets.note if np.isnan(meets.estimate) else "")]),
+            name="measured-crossing",
+            machine=found.machine.cpu,
+            longest=found.n_max,
+            title=f"Measured at chosen acceptances, depth {found.depth}",
+        )
+
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
         return provenance(self.study, "05_economics")
@@ -230,7 +270,18 @@ def economics(**parameters: object) -> EconomicsPage:
         Problem: see `measure_study`.
     """
     study = study_of(parameters, raw=True)
-    return EconomicsPage(study, ratio_frame(study))
+    crossing = str(parameters.get("crossing") or "")
+    return EconomicsPage(study, ratio_frame(study), load_crossing(crossing) if crossing else None)
+
+
+def _reachable(meets: Interval, longest: int) -> str:
+    """Return whether a draft of that many tokens can bring what is needed."""
+    low, high = meets.limits or (meets.estimate, meets.estimate)
+    if low > longest:
+        return f"A draft has only {longest}, so that here no acceptance would make it pay."
+    if high > longest:
+        return f"A draft has only {longest}, so that it is open whether any acceptance would make it pay."
+    return f"That is {meets.estimate / longest:.0%} of a whole draft."
 
 
 def _text(interval: Interval, digits: int) -> str:
