@@ -27,7 +27,8 @@ def test_two_at_once_in_both_legs_and_what_is_missing_of_a_group_is_measured_aga
         (life,) = study.lives
         assert life.argv[life.argv.index("--parallel") + 1] == "2"
         assert life.argv[life.argv.index("--ctx-size") + 1] == str(2 * study.run.cells[0].context)
-        assert life.stream == life.metrics, "companions included"
+        counted = (life.metrics.drafts, life.metrics.draft_tokens, life.metrics.accepted_tokens)
+        assert counted == (life.stream.drafts, life.stream.draft_tokens, life.stream.accepted_tokens)
         assert len({sample.prompt_id for sample in study.samples}) == len(study.samples) == 3
         assert {(sample.cache_n, sample.prompt_n) for sample in study.samples} == {(191, 1)}
         refused = {found.gate for found in study.findings if found.level == "refuse"}

@@ -115,10 +115,9 @@ def test_counters_depth_and_order_of_a_life_with_companions_pass_the_gates(measu
     directory, asked = measure(6, 4)
     evidence = Evidence(run=directory.run, samples=directory.samples(), lives=directory.lives())
     life = evidence.lives[0]
-    assert life.stream == life.metrics
     decoded = sum(request["n_predict"] > 1 for request in asked)
     assert decoded > 6 + 4, "six samples, four primes, and companions"
-    assert life.stream.drafts == len(KNOWN) * decoded
+    assert life.stream.drafts == life.metrics.drafts == len(KNOWN) * decoded
     refused = {found.gate for found in check_all(evidence) if found.level == "refuse"}
     assert not refused & {"counters-agree", "depth-real", "prompt-not-repeated", "warmup-discarded", "emitted-adds-up"}
 
