@@ -2,9 +2,12 @@
 
 A target's cache is the same whether its text was evaluated for this sample, reused from the sample before, or restored
 from a saved slot. A drafter has a context of its own, which a slot does not save. In a server that was running all the
-time it may still hold what the slot lost, so slots are also restored into a server that never saw the text: once up to
-the text that is shared by all prompts, so that each prompt's own text is evaluated after the restore, and once with
-all of it, so that the drafter begins with nothing.
+time it may still hold what the slot lost, so slots are also restored into a server that never saw the text, and whose
+drafter holds another one: once up to the text that is shared by all prompts, so that each prompt's own text is
+evaluated after the restore, and once with all of it.
+
+That other text is as long as the context. Where it is shorter, the first request after the restore fails in this
+engine: the positions of the drafter's context would not be consecutive ("failed to process speculative batch").
 """
 
 import hashlib
@@ -139,10 +142,11 @@ def _life(plan: LegPlan, way: Way, writer: RunWriter, setting: Setting) -> Life:
 
 
 def _prepare(donor: Server, lives: Mapping[str, Life], prompt: Prompt, depth: int) -> None:
-    """Fill and save what the prompts share; a server that shall never have seen it warms up with a few tokens."""
+    """Fill and save what the prompts share; a server that shall never have seen it warms up with another text."""
     _save(donor, prompt.filler(depth), "shared")
+    other = (prompt.local * -(-depth // len(prompt.local)))[:depth]
     for way in WAYS:
-        lives[way.name].prime(prompt.local[:8] if way.restores else prompt.filler(depth), way.fill)
+        lives[way.name].prime(other if way.restores else prompt.filler(depth), way.fill)
 
 
 def _save(donor: Server, tokens: Sequence[int], what: str) -> None:
