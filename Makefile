@@ -35,8 +35,8 @@ lint: env  ## what CI checks before the tests
 bench: env  ## measure the figures of the README's table on this machine
 	@$(BIN)/python benchmarks/run.py $(ARGS)
 
-soak: env  ## the tests that take minutes
-	@$(BIN)/python -m pytest -m soak -v --timeout 3600 $(ARGS) | tee benchmarks/results/soak.txt
+soak: env  ## the tests that take minutes; one of them: make soak ARGS="-k conversion"
+	@$(BIN)/python -m pytest -m soak -v --timeout 3600 $(ARGS)
 
 doctor: env  ## what would make a measurement on this machine untrustworthy
 	@$(BIN)/specbook doctor

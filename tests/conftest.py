@@ -1,4 +1,7 @@
+import json
 import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,9 +10,15 @@ from analysis.convert.converter import Converter, find_converter
 from analysis.convert.dsv4 import write_checkpoint, write_gguf
 from analysis.convert.fetch import fetch
 from analysis.convert.pairs import load_pair
+from analysis.records.places import repo_dir
 
 # A suite started in the background inherits an ignored Ctrl-C, and so would the processes that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+SET_UP = (
+    "llama.cpp's converter is not set up. Any conversion sets it up, 1.2 GB or more with torch: "
+    "`specbook fixture dsv4 local/tiny-0731 && specbook convert local/tiny-0731 local/tiny.gguf`; then run this again"
+)
 
 
 @pytest.fixture
@@ -47,8 +56,32 @@ def dsv4_drafter(dsv4_checkpoint) -> Path:
 
 @pytest.fixture(scope="session")
 def converter() -> Converter:
-    """llama.cpp's converter with torch, where somebody has set it up: two gigabytes that no test fetches."""
+    """llama.cpp's converter with torch, where somebody has set it up: more than a gigabyte that no test fetches."""
     found = find_converter()
     if found is None:
-        pytest.skip("the converter is not set up (`specbook convert` does it at first use; it needs torch)")
+        pytest.skip(SET_UP)
     return found
+
+
+@pytest.fixture
+def record_soak() -> Callable[..., None]:
+    """Keep what a soak test measured as its last result: one file a test, with date, machine and duration.
+
+    To be called when everything has been asserted: a result that is there was passed.
+    """
+    from analysis.launch import read_host_state, read_machine
+    from analysis.measure.life import now
+    from analysis.measure.provenance import commit
+    from analysis.records.model import plain
+
+    started, load = time.monotonic(), read_host_state(None).load1
+
+    def record(name: str, **figures: object) -> None:
+        head, dirty = commit()
+        result = {"soak": name, "at": now(), "machine": plain(read_machine()), "commit": head, "dirty": dirty}
+        result |= {"load_before": load, "seconds": round(time.monotonic() - started, 1), "figures": figures}
+        file = repo_dir() / "benchmarks" / "results" / "soak" / f"{name}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+    return record

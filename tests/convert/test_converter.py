@@ -82,6 +82,10 @@ def test_a_result_that_is_there_is_not_made_again(plan, pretend, dsv4_drafter, t
             "failed: ValueError: Unexpected DeepSeek-V4 MTP layer 1",
         ),
         ("raise NotImplementedError('BPE pre-tokenizer was not recognized')", "does not know this tokenizer"),
+        (
+            "import torch_that_is_not_here",
+            "the converter's Python has no torch_that_is_not_here; expected the packages of data/converter/",
+        ),
         ("raise OSError(28, 'No space left on device')", "the disk is full while converting"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9; expected enough memory"),
         ("raise SystemExit(3)", "failed: no message"),
@@ -167,6 +171,7 @@ def test_a_checkpoint_without_its_weights(dsv4_checkpoint, pretend, tmp_path):
 
 
 def test_no_network_while_setting_up(cache, monkeypatch):
+    monkeypatch.delenv("SPECBOOK_CONVERTER_PYTHON", raising=False)
     for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_EXTRA_INDEX_URL"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
@@ -175,6 +180,24 @@ def test_no_network_while_setting_up(cache, monkeypatch):
     monkeypatch.setenv("PIP_NO_CACHE_DIR", "1")
     assert find_converter() is None
     with pytest.raises(Problem, match=r"pip could not bring llama-cpp-python 0\.3\.36"):
+        set_up_converter(progress=False)
+    assert find_converter() is None
+
+
+def test_an_interpreter_that_is_not_there(cache, monkeypatch):
+    monkeypatch.setenv("SPECBOOK_CONVERTER_PYTHON", "/nowhere/python")
+    with pytest.raises(Problem, match=r"SPECBOOK_CONVERTER_PYTHON names /nowhere/python, which is not there"):
+        set_up_converter(progress=False)
+
+
+def test_an_environment_that_cannot_be_made(cache, monkeypatch):
+    monkeypatch.delenv("SPECBOOK_CONVERTER_PYTHON", raising=False)
+    monkeypatch.setattr(converting, "_unpack_source", lambda folder: None)
+    (cache / "converter").mkdir(parents=True)
+    folder = converting._folder()
+    folder.mkdir()
+    (folder / "venv").write_text("a file where the folder should stand")
+    with pytest.raises(Problem, match=r"no environment could be made in .*venv"):
         set_up_converter(progress=False)
     assert find_converter() is None
 
@@ -234,13 +257,26 @@ def test_the_official_converter_stops_at_mtp_as_we_say(converter, dsv4_checkpoin
 
 
 @pytest.mark.soak
-def test_the_memory_of_a_large_conversion(converter, tmp_path):
+@pytest.mark.timeout(3600)
+def test_the_memory_of_a_large_conversion(converter, tmp_path, record_soak):
     """1.5 times the largest tensor and 500 MB, on a checkpoint of 3.5 GB."""
     from analysis.convert.dsv4 import LARGE, write_checkpoint
 
     write_checkpoint(tmp_path / "large-0731", LARGE, progress=False)
+    size = sum(file.stat().st_size for file in (tmp_path / "large-0731").iterdir())
+    assert size > 3e9
+    figures = {"checkpoint_bytes": size}
     for part in ("target", "drafter"):
         plan = plan_conversion(read_checkpoint(tmp_path / "large-0731"), part)
         done = convert(plan, tmp_path / f"{part}.gguf", converter, progress=False)
         assert done.peak_memory < 1.5 * plan.largest + 500e6
         assert verify_conversion(plan, done.file, progress=False).nbytes == plan.nbytes
+        figures[part] = {
+            "bytes": done.file.size,
+            "tensors": plan.tensors,
+            "largest_tensor_bytes": plan.largest,
+            "allowed_memory_bytes": round(1.5 * plan.largest + 500e6),
+            "peak_memory_bytes": done.peak_memory,
+            "seconds": round(done.seconds, 1),
+        }
+    record_soak("conversion", **figures)

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason="training needs torch: pip install torch==2.13.0")
+HOW = "needs torch: .venv/bin/pip install torch==2.13.0, then .venv/bin/python -m pytest tests/drafter/test_training.py"
+torch = pytest.importorskip("torch", reason=HOW)
 
 from analysis.drafter import export, generate, loss, model, replay, stages, target, train  # noqa: E402 (after the skip)
 from analysis.drafter.shapes import Schedule  # noqa: E402

@@ -2,9 +2,10 @@
 
 import pytest
 
-from analysis.gates.canary import FirstPositionAlive
+from analysis.gates.canary import DeeperPositionsHold, FirstPositionAlive
 from analysis.measure.failures import MODES, measure_failures, mode_of
 from analysis.measure.foreign import foreign_drafter
+from analysis.measure.study import open_study
 from analysis.publish.chapters.failures import FailuresPage
 
 pytestmark = pytest.mark.engine
@@ -57,3 +58,12 @@ def test_every_mode_of_the_run_has_its_row(page):
     text = page.table().text
     for mode in SHORT:
         assert f"| {mode.name} |" in text
+
+
+def test_reordered_heads_are_caught_from_the_file_and_late_features_only_beside_a_sound_curve():
+    published = FailuresPage(open_study("smollm2-dspark-failures-a521cc"), ())
+    for name in ("rotary-pairs", "rotary-halves"):
+        assert "fit check: order of heads" in published.caught(mode_of(name))
+    assert DeeperPositionsHold.name in published.caught(mode_of("rotary-pairs"))
+    assert published.caught(mode_of("late")) == "comparison with the sound drafter only"
+    assert published.caught(mode_of("sound")) == "–"

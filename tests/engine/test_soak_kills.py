@@ -1,42 +1,97 @@
-"""The harness killed again and again while it measures, and resumed each time (`make soak`)."""
+"""The harness killed again and again while it measures, and resumed each time (`make soak ARGS="-k kills"`)."""
 
 import os
 import random
 import subprocess
 import sys
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from analysis.measure.study import measure_study
+from analysis.measure.estimate import acceptance_frame
+from analysis.measure.study import Study, measure_study
 
 pytestmark = [pytest.mark.engine, pytest.mark.soak]
-SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall", "prose"], "prompts": 4, "n_predict": 12}
-SAMPLES = 2 * 2 * 3 * 4
-KILLS = 20
+SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall", "prose"], "prompts": 8, "n_predict": 24}
+SAMPLES = 2 * 2 * 3 * 8
+KILLS = 50
+KEYS = ["regime", "depth", "meaning", "position"]
 
 
-def test_no_sample_is_lost_and_none_is_measured_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("SPECBOOK_LOCAL", str(tmp_path))
+@pytest.mark.timeout(3600)
+def test_after_fifty_kills_no_sample_is_lost_or_there_twice_and_the_tables_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, record_soak
+):
+    undisturbed = measured(monkeypatch, tmp_path / "undisturbed")
+    chance, kills, runs = random.Random(7), [], []
+    while len(kills) < KILLS:
+        folder = tmp_path / f"killed-{len(runs)}"
+        kills += killed_until_done(folder, chance, KILLS - len(kills))
+        runs.append(measured(monkeypatch, folder))
+    for study in (undisturbed, *runs):
+        keys = [(sample.cell, sample.prompt_id) for sample in study.samples]
+        assert len(keys) == len(set(keys)) == SAMPLES
+    compared = [compare(undisturbed, study) for study in runs]
+    record_soak(
+        "kills",
+        kills=len(kills),
+        runs=len(runs),
+        samples_a_run=SAMPLES,
+        kills_after_seconds=[round(seconds, 1) for seconds in kills],
+        samples_with_the_same_text=sum(same for same, _ in compared),
+        table_rows_compared=sum(rows for _, rows in compared),
+    )
+
+
+def measured(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Study:
+    """Measure, or measure what is left, without being disturbed."""
+    monkeypatch.setenv("SPECBOOK_LOCAL", str(folder))
+    return measure_study("smollm2-ngram", profile="smoke", size=SIZE)
+
+
+def killed_until_done(folder: Path, chance: random.Random, most: int) -> Iterator[float]:
+    """Kill a measurement at random moments, at most so often; give the seconds each lived. One that ends is enough."""
     code = (
         "from analysis.measure.study import measure_study\n"
         f"measure_study('smollm2-ngram', profile='smoke', size={SIZE!r})"
     )
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-    chance = random.Random(7)
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        "SPECBOOK_LOCAL": str(folder),
+    }
     recorded = 0
-    for _ in range(KILLS):
+    for _ in range(most):
         process = subprocess.Popen(
             [sys.executable, "-c", code], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        time.sleep(chance.uniform(2.0, 9.0))
-        process.kill()
-        process.wait()
-        lines = [file.read_bytes() for file in tmp_path.glob("runs/*/samples.jsonl")]
-        now = sum(content.count(b"\n") for content in lines)
+        seconds = chance.uniform(2.0, 9.0)
+        try:
+            status = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            yield seconds
+        else:
+            assert status == 0, "a measurement failed by itself"
+            return
+        now = sum(file.read_bytes().count(b"\n") for file in folder.glob("runs/*/samples.jsonl"))
         assert now >= recorded, "a recorded sample was lost"
         recorded = now
-    study = measure_study("smollm2-ngram", profile="smoke", size=SIZE)
-    keys = [(sample.cell, sample.prompt_id) for sample in study.samples]
-    assert len(keys) == len(set(keys)) == SAMPLES
+
+
+def compare(undisturbed: Study, killed: Study) -> tuple[int, int]:
+    """Hold a run's table of acceptance against the undisturbed one's; return equal texts and compared rows.
+
+    After a kill a prompt's context is filled anew, in other batches, and rounding may choose another text. Where the
+    text is the same, every step must be; the tables may differ by less than the prompts do.
+    """
+    before = {(sample.cell, sample.prompt_id): sample for sample in undisturbed.samples}
+    pairs = [(before[sample.cell, sample.prompt_id], sample) for sample in killed.samples]
+    same = [(one, other) for one, other in pairs if one.tokens == other.tokens]
+    assert all((one.drafted, one.accepted) == (other.drafted, other.accepted) for one, other in same)
+    tables = acceptance_frame(undisturbed).merge(acceptance_frame(killed), on=KEYS, how="outer", suffixes=("", "_k"))
+    bounded = tables.dropna(subset=["low", "high", "estimate_k"])
+    assert len(bounded) > 0
+    assert bounded["estimate_k"].between(bounded["low"], bounded["high"]).all()
+    return len(same), len(bounded)

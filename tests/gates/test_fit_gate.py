@@ -4,8 +4,11 @@ import shutil
 import pytest
 from evidence_for_tests import drafted_sample, make_evidence
 
+from analysis.convert.broken import permute_rotary
+from analysis.convert.pairs import load_pair
 from analysis.gates.fit import PairFits
 from analysis.records import FileHash
+from analysis.records.places import repo_dir
 from factories import make_cell, make_run
 
 
@@ -65,3 +68,13 @@ def test_files_of_another_machine_are_unchecked(pair):
 
 def test_pairs_without_a_drafter_have_nothing_to_fit():
     assert levels(make_evidence()) == []
+
+
+def test_heads_in_another_order_are_a_warning(pair, tmp_path):
+    shipped = repo_dir() / load_pair("smollm2-dspark").drafter.file
+    broken = permute_rotary(shipped, tmp_path / "broken.gguf", "to pairs").path
+    found = levels(pair(drafter=broken))
+    assert [saw for level, saw in found if level == "warn"] == [
+        "order of heads: the weights stand in pairs, say 34 of 36 heads; "
+        "expected halves (NeoX), as the engine turns them: convert it again"
+    ]

@@ -14,7 +14,7 @@ from analysis.convert.memory import Serving, machine_memory
 from analysis.records import Problem
 from analysis.records.model import SpecType
 
-MARKS = {"fits": "fits", "note": "[yellow]note[/]", "refused": "[red]refused[/]"}
+MARKS = {"fits": "fits", "note": "[yellow]note[/]", "warned": "[yellow]warned[/]", "refused": "[red]refused[/]"}
 
 
 @app.command()
@@ -31,7 +31,7 @@ def check(
     parallel: Annotated[int, typer.Option(min=1, help="Sequences at a time.")] = 1,
     memory: Annotated[float, typer.Option(min=0, help="GiB to stay within; default: what is free here now.")] = 0.0,
 ) -> None:
-    """Check a target and a drafter from their headers alone, before anything is started."""
+    """Check a target and a drafter before anything is started: their headers, and the order of the drafter's heads."""
     models = read_gguf(target), read_gguf(drafter) if drafter else None
     block = models[1].number("{arch}.block_size") if models[1] else None
     serving = Serving(

@@ -4,15 +4,13 @@ import hashlib
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from analysis.convert.gguf import GGUFFile, read_gguf
 from analysis.convert.rewrite import Floats, rewrite
+from analysis.convert.rotary import Direction, rotary_order
 from analysis.records import Problem
-
-Direction = Literal["to pairs", "to halves"]
 
 _ROTATED = re.compile(r"^blk\.\d+\.attn_(q|k|q_norm|k_norm)\.weight$")
 
@@ -39,12 +37,6 @@ def permute_rotary(source: Path, target: Path, direction: Direction) -> GGUFFile
         return heads[:, order].reshape(values.shape)
 
     return rewrite(source, target, lambda name: reorder if name in names else None)
-
-
-def rotary_order(width: int, direction: Direction) -> list[int]:
-    """Return which dimension of a head of `width` comes to stand at each place."""
-    pairs = [place // 2 + (place % 2) * (width // 2) for place in range(width)]
-    return pairs if direction == "to pairs" else [pairs.index(place) for place in range(width)]
 
 
 def untrained(source: Path, target: Path, seed: int = 1) -> GGUFFile:

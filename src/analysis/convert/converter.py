@@ -33,6 +33,7 @@ ENGINE = "llama-cpp-python"
 # Of the engine's source: the converter, its libraries, and the chat templates it adds to models without one.
 WANTED = ("convert_hf_to_gguf.py", "conversion/", "gguf-py/", "models/templates/", "LICENSE")
 OWN_PYTHON = "SPECBOOK_CONVERTER_PYTHON"
+INSTALLED = "1.2 GB with torch for the CPU and several times that with its CUDA build, which takes minutes"
 
 
 @dataclass(frozen=True)
@@ -66,16 +67,20 @@ def set_up_converter(*, progress: bool = True) -> Converter:
     fetched.
 
     Raises:
-        Problem: no network, a wrong hash, a full disk, or a package that cannot be installed.
+        Problem: no network, a wrong hash, a full disk, a package that cannot be installed, or the interpreter that
+            `SPECBOOK_CONVERTER_PYTHON` names is not there.
     """
     found = find_converter()
     if found:
         return found
     folder = _folder()
+    if not _python(folder).exists() and os.environ.get(OWN_PYTHON):
+        raise Problem(f"{OWN_PYTHON} names {_python(folder)}, which is not there", expected="a Python with torch")
     folder.mkdir(parents=True, exist_ok=True)
     steps = [("fetching the converter's source", lambda: _unpack_source(folder))]
     if not os.environ.get(OWN_PYTHON):
-        steps.append(("installing torch and transformers", lambda: _install(folder)))
+        what = f"installing torch and transformers, {INSTALLED}, into {folder}"
+        steps.append((what, lambda: _install(folder)))
     for name, step in tqdm(steps, desc="setting up the converter", disable=not progress):
         if progress:
             tqdm.write(name)
@@ -188,8 +193,13 @@ def _unpack_source(folder: Path) -> None:
 
 def _install(folder: Path) -> None:
     environment = folder / "venv"
-    if not (environment / "bin" / "python").exists():
-        subprocess.run([sys.executable, "-m", "venv", str(environment)], check=True)
+    if not (environment / "bin" / "pip").exists():  # written last: what an interrupt left is made anew
+        made = [sys.executable, "-m", "venv", "--clear", str(environment)]
+        done = subprocess.run(made, capture_output=True, text=True, errors="replace", check=False)
+        if done.returncode:
+            lines = (done.stdout + done.stderr).split("\n")
+            saw = next((line.strip() for line in lines if line.strip()), "no message")
+            raise Problem(f"no environment could be made in {folder}: {saw}", expected="Python's venv with pip")
     packages = data_dir() / "converter" / "requirements.txt"
     _pip(environment / "bin" / "python", ["install", "--requirement", str(packages)], "torch and transformers")
 
@@ -288,6 +298,12 @@ def _explain(status: int, log: str) -> None:
         raise Problem("the disk is full while converting", remedy="free some space and run again: nothing half is left")
     if "BPE pre-tokenizer was not recognized" in log:
         raise Problem("the converter does not know this tokenizer", expected="a released checkpoint's tokenizer files")
+    if missing := re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", log):
+        raise Problem(
+            f"the converter's Python has no {missing[1]}",
+            expected="the packages of data/converter/requirements.txt",
+            remedy=f"install them there, or unset {OWN_PYTHON}",
+        )
     if status < 0:
         raise Problem(f"the converter was killed by signal {-status}", expected="enough memory", remedy="run it again")
     raise Problem(f"the converter failed: {last}", remedy="see whether the checkpoint is whole")

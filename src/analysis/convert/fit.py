@@ -1,4 +1,7 @@
-"""Do target and drafter fit each other, and this machine? From their headers alone, before anything is started."""
+"""Do target and drafter fit each other, and this machine? From their headers, before anything is started.
+
+One check reads weights too: in which order the drafter's heads stand is in no header.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -7,9 +10,10 @@ from typing import Literal
 
 from analysis.convert.gguf import GGUFFile
 from analysis.convert.memory import Memory, Serving, estimate_memory
+from analysis.convert.rotary import rotary_votes
 from analysis.records import Problem, SpecType
 
-Verdict = Literal["fits", "note", "refused"]
+Verdict = Literal["fits", "note", "warned", "refused"]
 
 # Architectures whose graph also gives the output of the last layer; of the others only inputs of layers can be read.
 GIVES_LAST_OUTPUT = ("deepseek4", "mimo2", "nemotron_h", "nemotron_h_moe")
@@ -45,6 +49,11 @@ class Fit:
     def refused(self) -> tuple[Finding, ...]:
         """Return the findings that say that this will not work."""
         return tuple(finding for finding in self.findings if finding.verdict == "refused")
+
+    @property
+    def warned(self) -> tuple[Finding, ...]:
+        """Return the findings that say that this will hardly work, on evidence that may mislead."""
+        return tuple(finding for finding in self.findings if finding.verdict == "warned")
 
     def require(self) -> None:
         """Refuse to go on with a pair that does not fit.
@@ -247,6 +256,27 @@ def _check_rotary(fit: Fit) -> Iterator[Finding]:
     yield _check_yarn(drafter)
 
 
+def _check_rotary_order(fit: Fit) -> Iterator[Finding]:
+    """Heads reordered for the other rotary style have the same header; acceptance falls and nothing says why."""
+    drafter = _block_drafter(fit)
+    if drafter is None or _is_dsv4(drafter):
+        return
+    try:
+        votes = rotary_votes(drafter)
+    except Problem as problem:
+        yield Finding("order of heads", "note", str(problem))
+        return
+    if votes is None:
+        return
+    if votes.order == "halves":
+        yield Finding("order of heads", "fits", f"halves, say {votes.by_order['halves']} of {votes.heads} heads")
+    elif votes.order:
+        saw = f"the weights stand in {votes.order}, say {votes.by_order[votes.order]} of {votes.heads} heads"
+        yield Finding("order of heads", "warned", saw, "halves (NeoX), as the engine turns them: convert it again")
+    else:
+        yield Finding("order of heads", "note", f"{votes.heads} heads do not agree", "a trained drafter's would")
+
+
 def _check_yarn(drafter: GGUFFile) -> Finding:
     """Every layer of the released drafter slides and carries no YaRN, as in the reference implementation."""
     arch = drafter.architecture
@@ -291,6 +321,7 @@ CHECKS: tuple[Check, ...] = (
     _check_heads,
     _check_tensors,
     _check_rotary,
+    _check_rotary_order,
     _check_types,
 )
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from analysis.gates.base import Evidence, Finding, Gate, finding
-from analysis.gates.canary import FirstPositionAlive, SecondPositionHolds
+from analysis.gates.canary import DeeperPositionsHold, FirstPositionAlive, SecondPositionHolds
 from analysis.gates.contrast import OneFactor
 from analysis.gates.control import ControlHoldsOne
 from analysis.gates.counters import CountersAgree, SampleCountersAgree
@@ -46,6 +46,7 @@ GATES: tuple[Gate, ...] = (
     DraftsWithinLimit(),
     FirstPositionAlive(),
     SecondPositionHolds(),
+    DeeperPositionsHold(),
     ThinkingRecorded(),
     WarmupDiscarded(),
     MemoryStill(),

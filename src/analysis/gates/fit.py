@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
+from analysis.convert.fit import Finding as Misfit
 from analysis.convert.fit import check_fit
 from analysis.convert.gguf import read_gguf
 from analysis.convert.memory import Serving
-from analysis.gates.base import Evidence, Finding, Subject, finding
+from analysis.gates.base import Evidence, Finding, Level, Subject, finding
 from analysis.records import Cell, FileHash, Problem
 from analysis.records.places import located
 
@@ -21,11 +22,11 @@ class PairFits:
     name = "pair-fits"
     why = "A drafter of another vocabulary, layout or type loads, drafts almost nothing, and nobody says a word."
     symptom = "A DSpark file run as DFlash accepts 0.27 % instead of 51 %; a rotary layout taken from the target."
-    expected = "headers that fit, read from the files with the recorded hashes"
+    expected = "headers that fit and heads in the order the engine turns, read from the files with the recorded hashes"
     looks_at: Subject = "cell"
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        """Refuse cells whose files do not fit; report those whose files are not on this machine."""
+        """Refuse cells whose files do not fit, warn where they hardly do; report those whose files are not here."""
         files = {file.sha256: file for file in evidence.run.files}
         for cell in evidence.by_cell:
             if not cell.drafter_sha256:
@@ -34,26 +35,32 @@ class PairFits:
             if not all(paths):
                 yield finding(self, "unchecked", "cell", cell.id, "its model files are not here")
                 continue
-            for saw in misfits(cell, *(path for path in paths if path)):
-                yield finding(self, "refuse", "cell", cell.id, saw)
+            for level, saw in misfits(cell, *(path for path in paths if path)):
+                yield finding(self, level, "cell", cell.id, saw)
 
 
-def misfits(cell: Cell, target: Path, drafter: Path) -> tuple[str, ...]:
-    """Return why a cell's files do not fit, from their headers; nothing where they do."""
+def misfits(cell: Cell, target: Path, drafter: Path) -> tuple[tuple[Level, str], ...]:
+    """Return why a cell's files do not fit, and how sure that is; nothing where they do."""
     stamps = target.stat().st_mtime_ns, drafter.stat().st_mtime_ns
     return _misfits(cell, target, drafter, stamps)
 
 
 @lru_cache(maxsize=256)
-def _misfits(cell: Cell, target: Path, drafter: Path, _changed: tuple[int, int]) -> tuple[str, ...]:
+def _misfits(cell: Cell, target: Path, drafter: Path, _changed: tuple[int, int]) -> tuple[tuple[Level, str], ...]:
     serving = Serving(context=cell.context, parallel=cell.parallel, kv_k=cell.kv_k, kv_v=cell.kv_v, rollback=cell.n_max)
     try:
         fit = check_fit(
             read_gguf(target), read_gguf(drafter), spec_type=cell.spec_type, serving=serving, p_min=cell.p_min
         )
     except Problem as problem:
-        return (str(problem),)
-    return tuple(f"{found.check}: {found.saw}; expected {found.expected}" for found in fit.refused)
+        return (("refuse", str(problem)),)
+    refused: list[tuple[Level, str]] = [("refuse", _words(found)) for found in fit.refused]
+    warned: list[tuple[Level, str]] = [("warn", _words(found)) for found in fit.warned]
+    return (*refused, *warned)
+
+
+def _words(found: Misfit) -> str:
+    return f"{found.check}: {found.saw}; expected {found.expected}"
 
 
 def _here(file: FileHash | None) -> Path | None:

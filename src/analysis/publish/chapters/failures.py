@@ -1,6 +1,8 @@
 """Chapter 07: speculation that goes wrong without a word: its curve, what a user sees, what catches it."""
 
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 import altair as alt
 import pandas as pd
@@ -9,7 +11,7 @@ from analysis.convert.fetch import fetch
 from analysis.convert.fit import check_fit
 from analysis.convert.gguf import read_gguf
 from analysis.convert.pairs import load_pair
-from analysis.gates.canary import FirstPositionAlive, SecondPositionHolds
+from analysis.gates.canary import DeeperPositionsHold, FirstPositionAlive, SecondPositionHolds
 from analysis.measure.estimate import acceptance_of, interval_columns
 from analysis.measure.failures import MODES, PAIR, Mode, measure_failures
 from analysis.measure.foreign import Foreign, foreign_drafter
@@ -21,7 +23,7 @@ from analysis.publish.tables import Markdown, table
 from analysis.records import Sample
 from analysis.stats import mean_t
 
-CANARIES = (FirstPositionAlive.name, SecondPositionHolds.name)
+CANARIES = (FirstPositionAlive.name, SecondPositionHolds.name, DeeperPositionsHold.name)
 
 
 @dataclass(frozen=True)
@@ -100,10 +102,8 @@ class FailuresPage:
         return table(pd.DataFrame(rows), caption, "failures", columns=headings)
 
     def caught(self, mode: Mode) -> str:
-        """Return what tells of a mode: the check of headers, a gate's warning, a comparison with the sound way."""
-        found = []
-        if mode.spec_type != "draft-dspark":
-            found.append("fit check: speculation type")
+        """Return what tells of a mode: the check of its files, a gate's warning, a comparison with the sound way."""
+        found = _misfits(mode)
         cell = self._samples(mode)[0].cell
         warned = {f.gate for f in self.study.findings if f.where.id == cell and f.level in ("warn", "refuse")}
         found += [f"gate {name}" for name in CANARIES if name in warned]
@@ -173,6 +173,20 @@ def failures(*, run: str = "", prompts: int = 6) -> FailuresPage:
     """
     study = open_study(run) if run else measure_failures(prompts=prompts)
     return FailuresPage(study, foreign_drafter())
+
+
+def _misfits(mode: Mode) -> list[str]:
+    """Return what `specbook check` says against a mode's drafter, made anew; a fault of an engine is in no file."""
+    pair = load_pair(PAIR)
+    if mode.fault is not None or pair.drafter is None:
+        return []
+    with tempfile.TemporaryDirectory(prefix="specbook-") as scratch:
+        drafter = fetch(pair.drafter)
+        if mode.make is not None:
+            sound, drafter = drafter, Path(scratch) / f"{mode.name}.gguf"
+            mode.make(sound, drafter)
+        fit = check_fit(read_gguf(fetch(pair.target)), read_gguf(drafter), spec_type=mode.spec_type)
+    return [f"fit check: {found.check}" for found in (*fit.refused, *fit.warned)]
 
 
 def _mean(sample: Sample) -> float:
