@@ -1,5 +1,6 @@
 """The order of a drafter's heads, from its weights: the sound file, the faults that have its header, and noise."""
 
+import numpy as np
 import pytest
 
 from analysis.convert.broken import permute_rotary, untrained
@@ -43,16 +44,20 @@ def test_weights_that_learnt_nothing_have_no_order(tmp_path):
 
 
 @pytest.mark.engine
-def test_the_target_stands_in_the_other_order(local_target, changed_gguf):
+def test_the_target_stands_in_the_other_order(local_target):
     """Its 360 heads took no part in choosing the method; llama.cpp keeps this architecture in pairs."""
-    target = changed_gguf(local_target, metadata={"llama.attention.key_length": 64})
-    votes = rotary_votes(read_gguf(target))
+    votes = rotary_votes(read_gguf(local_target))
     assert (votes.heads, votes.order) == (360, "pairs")
 
 
 def test_a_drafter_without_separate_queries_and_keys_is_not_asked(dsv4_drafter, small_gguf):
     assert rotary_votes(read_gguf(dsv4_drafter)) is None
     assert rotary_votes(read_gguf(small_gguf)) is None
+
+
+def test_tensors_that_are_no_whole_heads_are_not_asked(changed_gguf):
+    other = changed_gguf(SHIPPED, tensors={"blk.0.attn_k.weight": np.ones((190, 576), np.float32)})
+    assert rotary_votes(read_gguf(other)) is None
 
 
 def test_few_heads_and_a_narrow_majority_decide_nothing():

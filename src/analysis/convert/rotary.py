@@ -87,10 +87,13 @@ def rotary_votes(file: GGUFFile) -> Votes | None:
 @lru_cache(maxsize=16)
 def _votes(path: Path, _stamp: tuple[int, ...]) -> Votes | None:
     file = read_gguf(path)
-    head = file.number("{arch}.attention.key_length")
+    hidden, heads = file.number("{arch}.embedding_length"), file.number("{arch}.attention.head_count")
+    head = file.number("{arch}.attention.key_length") or (hidden // heads if hidden and heads else None)
     width = file.number("{arch}.rope.dimension_count") or head
     tensors = [tensor for tensor in file.tensors if _HEADS.match(tensor.name)]
-    if not head or not width or width > head or width < 4 * DEGREE or width % 2 or not tensors:
+    if not head or not width or not 4 * DEGREE <= width <= head or width % 2 or not tensors:
+        return None
+    if any(tensor.parameters // tensor.shape[0] % head for tensor in tensors):
         return None
     found = np.concatenate([_energies(path, tensor, head)[:, :width] for tensor in tensors])
     explained = {name: _explained(found, frequency) for name, frequency in orders(width).items()}
