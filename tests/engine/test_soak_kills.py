@@ -14,8 +14,8 @@ from analysis.measure.estimate import acceptance_frame
 from analysis.measure.study import Study, measure_study
 
 pytestmark = [pytest.mark.engine, pytest.mark.soak]
-SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall", "prose"], "prompts": 6, "n_predict": 12}
-SAMPLES = 2 * 2 * 3 * 6
+SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall", "prose"], "prompts": 4, "n_predict": 12}
+SAMPLES = 2 * 2 * 3 * 4
 KILLS = 50
 STARTING = 0.3  # share of the kills that come while interpreter and server start; the others come among samples
 KEYS = ["regime", "depth", "meaning", "position"]
@@ -72,9 +72,9 @@ def killed_until_done(folder: Path, chance: random.Random, most: int) -> Iterato
         if chance.random() >= STARTING:
             while recorded(folder) == before and process.poll() is None:
                 time.sleep(0.02)
-            delay = chance.uniform(0.0, 2.0)
+            delay = chance.uniform(0.0, 1.5)
         else:
-            delay = chance.uniform(0.5, 6.0)
+            delay = chance.uniform(0.3, 4.0)
         try:
             status = process.wait(delay)
         except subprocess.TimeoutExpired:
