@@ -14,8 +14,8 @@ from analysis.measure.estimate import acceptance_frame
 from analysis.measure.study import Study, measure_study
 
 pytestmark = [pytest.mark.engine, pytest.mark.soak]
-SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall", "prose"], "prompts": 4, "n_predict": 12}
-SAMPLES = 2 * 2 * 3 * 4
+SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall", "prose"], "prompts": 5, "n_predict": 12}
+SAMPLES = 2 * 2 * 3 * 5
 KILLS = 50
 STARTING = 0.3  # share of the kills that come while interpreter and server start; the others come among samples
 KEYS = ["regime", "depth", "meaning", "position"]
