@@ -66,7 +66,7 @@ def test_what_counts_as_tested_behind_the_second_position():
 
 def test_the_lowest_ratios_are_the_tolerance_limits_of_the_held_out_texts():
     """One-sided: 99 % of kinds of text above, with a confidence of 95 %, from the five kinds of the training."""
-    texts = json.loads((data_dir() / "drafters" / "smollm2-dspark-training.json").read_text())["replay"]["texts"]
+    texts = json.loads((data_dir() / "drafters" / "smollm2-dspark-first-training.json").read_text())["replay"]["texts"]
     kinds = {text["kind"] for text in texts}
     ratios = []
     for kind in sorted(kinds):
