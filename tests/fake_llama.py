@@ -92,6 +92,9 @@ def serving(fake: FakeLlama):
 
         def do_POST(self) -> None:
             asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/tokenize":
+                self.answer(json.dumps({"tokens": [ord(letter) for letter in asked["content"]]}).encode())
+                return
             fake.before(asked)
             messages = fake.messages(asked["prompt"], asked["n_predict"])
             self.answer("".join(f"data: {json.dumps(message)}\n\n" for message in messages).encode())

@@ -154,5 +154,6 @@ def test_recorded_faults_are_told_from_the_sound_drafter_beside_them() -> None:
     }
     assert legs["sound"] == legs["sound-inside"] == "flat"
     assert legs["wrong-type"] == legs["untrained"] == "nothing"
-    assert {legs["rotary-pairs"], legs["rotary-halves"]} == {"decay"}  # said to be a collapse, and not one here
+    # Said to be a collapse, and not one on a trained pair; six prompts leave the milder of the two undecided.
+    assert (legs["rotary-halves"], legs["rotary-pairs"]) == ("decay", "undecided")
     assert legs["late"] == "flat"  # a fault that no shape shows

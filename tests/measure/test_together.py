@@ -65,7 +65,7 @@ def number_of(asked):
 @pytest.fixture
 def measure(tmp_path, monkeypatch):
     """A function that measures what a run of made-up prompts still lacks, and returns the run and who was asked."""
-    monkeypatch.setattr(grids, "_prompts", lambda grid, *_: {"prose": [made_prompt(n) for n in range(grid.prompts)]})
+    monkeypatch.setattr(grids, "prompts_of", lambda grid, *_: {"prose": [made_prompt(n) for n in range(grid.prompts)]})
 
     def run(prompts, at_once, *, slots=None, before=lambda asked: None):
         plan, grid, asked = leg(at_once), made_grid(prompts), []

@@ -148,7 +148,7 @@ def test_the_page_accepts_two_recorded_runs():
 
 
 def test_the_page_shows_a_sweep_of_both_machines_in_one_row(runs):
-    page = replace(travels_page(FIRST, SECOND), sweeps=(swept(runs[0], 1.0), swept(runs[0], 2.0)))
+    page = replace(travels_page(FIRST, SECOND), sweeps={"n_max": (swept(runs[0], 1.0), swept(runs[0], 2.0))})
     text = page.sweep_table().text
     assert "1: AMD EPYC" in text
     assert "2: AMD EPYC" in text

@@ -52,6 +52,6 @@ def test_where_there_is_no_crossing_the_reason_is_told():
 
 def test_a_table_that_is_not_valid_is_refused():
     meets = pd.DataFrame([{"estimate": 1.4, "low": 1.2, "high": 1.7} | METHOD])
-    wrong = RATES.assign(acceptance=1.2)
+    wrong = RATES.assign(acceptance=RATES["acceptance"] + 1.0)
     with pytest.raises(Problem, match="must lie between 0 and 1"):
         measured_crossing(wrong, RAW, meets, name="crossing", machine="a CPU", longest=5, title="Measured")

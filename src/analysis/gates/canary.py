@@ -27,10 +27,10 @@ rule above names no such run.
 
 Checked on data it was not set on. Held-out texts of the second training, of another seed: 0.98 to 1.01. Fifteen groups
 of 6 to 10 prompts, served with three drafters (`smollm2-dspark-served.json`): 0.92 to 1.08. 92 cells of the first
-training's drafter on two machines, at several depths and settings (`data/runs/smollm2-dspark-machines-*` and
-`-quick-ed4834`): 0.77 to 1.32, one below the limit and none surely below it. No published table in `data/` prints both
-positions of a sound drafter. Both reordered drafters of `smollm2-dspark-failures-a521cc` lie at 0.72 and 0.81, which
-six prompts cannot tell from the limit: this gate is silent there.
+training's drafter on two machines, at several depths and settings (runs that those of the second training replaced):
+0.77 to 1.32, one below the limit and none surely below it. No published table in `data/` prints both positions of a
+sound drafter. In the run of failures with that drafter both reordered ones lay at 0.72 and 0.81, which six prompts
+cannot tell from the limit: this gate was silent there.
 """
 
 LOWEST_DEEPER = 0.67

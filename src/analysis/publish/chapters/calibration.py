@@ -45,7 +45,7 @@ class CalibrationPage:
             return Markdown(NOT_RUN)
         return table(
             _wide(self.found.coverage, _title),
-            "How often a 95 % interval held the known truth, by requests a cell; below each share its own interval. "
+            "How often a 95 % interval held the known truth (%), by requests a cell, with the share's own interval. "
             "Intervals that the library refuses to show are not counted",
             "coverage-synthetic",
         )
@@ -95,7 +95,7 @@ class CalibrationPage:
         caption = (
             f"Cells of real prompts, {drawn.replications} drawn of each size from {drawn.prompts} prompts{few} of "
             f"{drawn.pair}, {drawn.regime} at depth {drawn.depth}: how often 95 % intervals held the value of all "
-            "prompts"
+            "prompts (%)"
         )
         return table(_wide(drawn.coverage, str), caption, "coverage-population")
 
@@ -159,7 +159,7 @@ def _wide(rows: Iterable[Coverage], title: Callable[[str], str]) -> pd.DataFrame
         {
             "quantity": title(row.quantity),
             "requests": f"{row.prompts}",
-            "share": _share(row) if row.shown else "none shown",
+            "share": _share(row).removesuffix(" %") if row.shown else "none shown",
         }
         for row in rows
     ]
