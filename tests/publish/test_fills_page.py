@@ -44,7 +44,9 @@ def test_every_way_has_its_row_beside_the_first(page):
     text = page.table().text
     for way in WAYS:
         assert f"| {way.title} |" in text
-    assert text.replace("\xa0", " ").count("0.00 (n = ") == 4, "what was filled otherwise and decoded alike does not differ"
+    assert text.replace("\xa0", " ").count("0.00 (n = ") == 4, (
+        "what was filled otherwise and decoded alike does not differ"
+    )
 
 
 def test_a_loss_is_told_with_its_interval(page):
