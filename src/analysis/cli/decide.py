@@ -35,7 +35,10 @@ def decide(
     drafted_url: Annotated[str, typer.Option(help="... and one with.")] = "",
     api_key_file: Annotated[str, typer.Option(help="A file with the key of both servers.")] = "",
     drafted_key_file: Annotated[str, typer.Option(help="A file with the drafting server's key, if another.")] = "",
-    spec_type: Annotated[str, typer.Option(help="How the drafter drafts; default: what its file is made for.")] = "",
+    spec_type: Annotated[
+        str,
+        typer.Option(help="How the drafter drafts; default: what its file is made for, or draft-simple of servers."),
+    ] = "",
     n_max: Annotated[
         int | None, typer.Option(min=1, help="With two addresses: the longest draft; default: what is seen.")
     ] = None,
