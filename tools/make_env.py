@@ -46,7 +46,8 @@ def main() -> int:
         with (environment / "make_env.log").open("a") as log:
             log.write(f"{note}: {time.monotonic() - began:.1f} s\n")
     stamp.write_text(wanted)
-    print(f"== environment ready in {time.monotonic() - started:.0f} s: {environment}", flush=True)
+    print(f"== environment ready in {time.monotonic() - started:.0f} s; to use its commands:", flush=True)
+    print(f"   source {shlex.quote(str(environment / 'bin' / 'activate'))}", flush=True)
     return 0
 
 

@@ -38,7 +38,11 @@ def record(folder: Path) -> RunDir:
         (("chapter", "04_depth_regmie"), "no chapter 04_depth_regmie; expected one of 01_convert"),
         (("chapter", "04", "-p", "dephts", "256"), "no chapter has a parameter dephts; expected one of"),
         (("chapter", "04", "-p", "prompts", "five"), "parameter prompts of 04_depth_regime was given 'five'"),
-        (("gates", "no-such-run"), "no run 'no-such-run'; expected a run directory or one of: smollm2-"),
+        (
+            ("gates", "no-such-run"),
+            "no run 'no-such-run'; expected the name of a run, or its directory; `specbook runs`",
+        ),
+        (("gates", "smollm2-ngram-quick-2a2629"), "no run 'smollm2-ngram-quick-2a2629'; expected the name of a run"),
     ],
 )
 def test_a_name_that_nobody_knows_is_one_line(specbook, local: Path, arguments: tuple[str, ...], said: str):

@@ -1,7 +1,10 @@
+from collections import Counter
+
 import pytest
 from typer.testing import CliRunner
 
 from analysis.cli import app, load
+from analysis.measure.study import open_study
 from analysis.records import Label
 from analysis.records.store import RunDir
 from factories import make_life, make_run, make_sample
@@ -51,6 +54,13 @@ def test_what_is_in_order_is_shown_on_demand(recorded):
     result = gates(recorded(Label(kind="code", share=1.0, why="parses")), "--all")
     assert "depth-real" in result.output
     assert "5 samples in order" in result.output
+
+
+def test_the_counts_are_those_of_the_pages_and_cards():
+    name = "smollm2-ngram-quick-2a2692"
+    levels = Counter(found.level for found in open_study(name).findings)
+    said = ", ".join(f"{levels[level]} {level}" for level in ("refuse", "warn", "unchecked", "pass"))
+    assert f"{name}: {said};" in gates(name).output
 
 
 @pytest.mark.parametrize("columns", [40, 80])

@@ -141,6 +141,23 @@ def test_the_commands_write_a_card_and_hold_it_against_its_run(tmp_path):
     assert "7.25" in result.output
 
 
+def test_a_card_is_not_written_over_another_text(tmp_path):
+    load("card")
+    path = tmp_path / "README.md"
+    path.write_text("# Somebody's project\n")
+    refused = CliRunner().invoke(app, ["card", RUNS[0], "-o", str(path)])
+    assert "README.md exists and is no card of a run" in str(refused.exception)
+    assert path.read_text() == "# Somebody's project\n"
+
+
+def test_a_card_is_written_over_an_earlier_one(tmp_path):
+    load("card")
+    path = tmp_path / "README.md"
+    for licence in ("mit", "apache-2.0"):
+        assert CliRunner().invoke(app, ["card", RUNS[0], "-o", str(path), "--license", licence]).exit_code == 0
+    assert ModelCard(path.read_text()).data.license == "apache-2.0"
+
+
 def test_a_line_of_a_million_letters_takes_no_time(cards):
     text, exact = cards[RUNS[0]]
     assert failures(check_numbers(text + "x" * 1_000_000 + "\n" + "# 5\n" + "|" * 10_000 + "\n", exact)) == []

@@ -162,11 +162,15 @@ def test_a_run_is_created_once(run: RunDir):
         RunDir.create(run.path, make_run())
 
 
-def test_a_missing_run_names_those_that_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_run_names_one_that_is_spelt_alike_or_where_all_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setenv("SPECBOOK_LOCAL", str(tmp_path))
     RunDir.create(tmp_path / "runs" / "smollm2-ngram-test", make_run())
     assert find_run("smollm2-ngram-test").run == make_run()
-    with pytest.raises(Problem, match="smollm2-ngram-test"):
+    with pytest.raises(Problem, match=r"did you mean smollm2-ngram-test\?"):
+        find_run("smollm2-ngram-tset")
+    with pytest.raises(Problem, match="`specbook runs` lists them"):
         find_run("nowhere")
 
 

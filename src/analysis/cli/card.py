@@ -9,6 +9,7 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.measure.study import open_study
 from analysis.publish.card import CardOptions, card_text
+from analysis.records import Problem
 from analysis.records.store import write_atomically
 
 
@@ -22,6 +23,8 @@ def card(
     licence: Annotated[str, typer.Option("--license", help="An identifier such as apache-2.0.")] = "",
 ) -> None:
     """Write a model card whose every number is the run's, with intervals, gates and commands. Validated offline."""
+    if out is not None:
+        _keep_what_is_no_card(out)
     text = card_text(open_study(run), CardOptions(model_name=name, base_model=base_model, licence=licence))
     if out is None:
         typer.echo(text, nl=False)
@@ -31,3 +34,9 @@ def card(
         f"wrote {harmless(str(out), 4096)}; `specbook audit {harmless(str(out), 4096)}` holds it against the run",
         soft_wrap=True,
     )
+
+
+def _keep_what_is_no_card(path: Path) -> None:
+    """Refuse to write over anything but an earlier card: in a clone, README.md is somebody's text."""
+    if path.exists() and "\nspecbook:\n" not in path.read_text(encoding="utf-8", errors="replace"):
+        raise Problem(f"{path.name} exists and is no card of a run", expected="a new name, or an earlier card's")

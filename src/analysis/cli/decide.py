@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 
 from analysis.cli import app
 from analysis.cli.show import console, harmless
@@ -35,7 +35,10 @@ def decide(
     drafted_url: Annotated[str, typer.Option(help="... and one with.")] = "",
     api_key_file: Annotated[str, typer.Option(help="A file with the key of both servers.")] = "",
     drafted_key_file: Annotated[str, typer.Option(help="A file with the drafting server's key, if another.")] = "",
-    spec_type: Annotated[str, typer.Option(help="How the drafter drafts; default: what its file is made for.")] = "",
+    spec_type: Annotated[
+        str,
+        typer.Option(help="How the drafter drafts; default: what its file is made for, or draft-simple of servers."),
+    ] = "",
     n_max: Annotated[
         int | None, typer.Option(min=1, help="With two addresses: the longest draft; default: what is seen.")
     ] = None,
@@ -111,12 +114,13 @@ def _kind(text: str) -> SpecType | None:
 def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     run = outcome.study.run
     console.print(f"{harmless(run.title)} on {harmless(run.machine.cpu)}, llama-server {harmless(run.engine.version)}")
-    table = Table("regime", "depth", "answer", "drafted / raw", "because of", "", box=None)
+    table = Table("regime", "depth", "answer", Column("drafted / raw", no_wrap=True), "because of", box=None)
     for answer in outcome.answers:
         said = f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
-        row = (answer.regime, str(answer.depth), said, _text(answer.ratio), answer.because, harmless(answer.why))
-        table.add_row(*row)
+        table.add_row(answer.regime, str(answer.depth), said, _text(answer.ratio), answer.because)
     console.print(table)
+    for answer in outcome.answers:
+        console.print(f"{answer.regime} at {answer.depth}: {harmless(answer.why)}")
     how = (
         "valid however often one looks, because an earlier run was extended" if outcome.extended else "paired by prompt"
     )
@@ -141,8 +145,8 @@ def _print_tried(outcome: Outcome) -> None:
     depth = min(cell.depth for cell in outcome.study.run.cells)
     tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
     console.print(
-        f"Best of {len(outcome.tried)} settings tried on other prompts at depth {depth}: n_max {outcome.pair.n_max}, "
-        f"p_min {outcome.pair.p_min:g} (tokens/s: {tried})"
+        f"Best of the settings ({len(outcome.tried)}) tried on other prompts at depth {depth}: "
+        f"n_max {outcome.pair.n_max}, p_min {outcome.pair.p_min:g} (tokens/s: {tried})"
     )
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from analysis.cli import app
 from analysis.cli.show import console, harmless, table_with_whole
 from analysis.gates import Evidence, Finding, Level, check_all, publishable
+from analysis.measure.study import raw_beside_drafted
 from analysis.records.store import find_run
 
 _COLOURS: dict[Level, str] = {"refuse": "red", "warn": "yellow", "unchecked": "blue", "pass": "green"}
@@ -23,7 +24,11 @@ def gates(
     """Show what is refused or warned about in a run, and on what evidence. Exits with 1 if anything is refused."""
     directory = find_run(run)
     evidence = Evidence(
-        run=directory.run, samples=directory.samples(), lives=directory.lives(), blocks=directory.blocks()
+        run=directory.run,
+        samples=directory.samples(),
+        lives=directory.lives(),
+        contrasts=raw_beside_drafted(directory.run),
+        blocks=directory.blocks(),
     )
     findings = check_all(evidence)
     shown = [found for found in findings if everything or found.level != "pass"]

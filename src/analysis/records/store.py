@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -184,9 +185,11 @@ def find_run(name: str) -> RunDir:
     if name and Path(name).is_dir():
         return RunDir.open(Path(name))
     known = [file.parent.name for root in run_roots() for file in sorted(root.glob("*/run.json"))]
+    close = get_close_matches(name, known, n=1)
     raise Problem(
         f"no run {name!r}",
-        expected=f"a run directory or one of: {', '.join(known) or '(there are none yet)'}",
+        expected="the name of a run, or its directory",
+        remedy=f"did you mean {close[0]}?" if close else "`specbook runs` lists them",
     )
 
 
