@@ -46,6 +46,12 @@ def test_what_an_older_server_does_not_say_is_named(fake_server):
     assert seen.silent == ("context", "slots", "speculative", "vocabulary", "parameters")
 
 
+def test_the_folder_of_a_servers_file_is_told_nowhere(fake_server):
+    props = PROPS | {"model_alias": PROPS["model_path"]}
+    seen = describe(fake_server(saying(WHOLE | {"/props": props})))
+    assert (seen.model, seen.alias) == ("Target <b>.gguf", "Target <b>.gguf")
+
+
 def test_a_windows_path_is_a_path(fake_server):
     props = PROPS | {"model_path": r"C:\models\Größe 7B.gguf"}
     assert describe(fake_server(saying(WHOLE | {"/props": props}))).model == "Größe 7B.gguf"

@@ -18,9 +18,10 @@ _NO_SERVER = "the address of a llama-server of llama.cpp, without a path behind 
 class Attached:
     """A running server by its own account. None, or an empty text, where its version does not say.
 
-    `model` is the file's name without its folders, `context` what one slot holds in tokens, `speculative` whether its
-    slots can draft, `kinds` how they drafted last. `vocabulary` and `parameters` are the model's, as counted when it
-    was loaded, so they do not follow from the file's name. `silent` names what it does not say.
+    `model` is the file's name and `alias` the model's, without folders, `context` what one slot holds in tokens,
+    `speculative` whether its slots can draft, `kinds` how they drafted last. `vocabulary` and `parameters` are the
+    model's, as counted when it was loaded, so they do not follow from the file's name. `silent` names what it does not
+    say.
     """
 
     model: str
@@ -57,7 +58,8 @@ def describe(client: Client) -> Attached:
         "parameters": _number(meta.get("n_params")),
     }
     return Attached(
-        alias=str(props.get("model_alias") or ""),
+        # Without an alias of its own, a server gives the path of its file.
+        alias=_SEPARATOR.split(str(props.get("model_alias") or ""))[-1],
         build=str(props.get("build_info") or ""),
         kinds=_kinds(slots),
         silent=tuple(name for name, value in found.items() if value in (None, "")),
