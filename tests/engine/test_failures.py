@@ -23,6 +23,12 @@ def page(tmp_path_factory):
         return FailuresPage(study, foreign_drafter(prompts=4))
 
 
+@pytest.fixture(scope="module")
+def published():
+    (recorded,) = (data_dir() / "runs").glob("*-failures-*")
+    return FailuresPage(open_study(recorded.name), ())
+
+
 def accepted(page, name):
     samples = [sample for sample in page.study.samples if sample.leg == name]
     assert len(samples) == 3
@@ -33,10 +39,14 @@ def test_in_process_the_drafter_drafts_as_well_as_in_the_server(page):
     assert accepted(page, "sound-inside") == pytest.approx(accepted(page, "sound"), abs=0.1)
 
 
-def test_the_wrong_type_accepts_almost_nothing_and_a_gate_warns(page):
+def test_the_wrong_type_accepts_almost_nothing_and_the_fit_check_says_so(page):
     assert accepted(page, "wrong-type") < 0.25 * accepted(page, "sound")
-    assert FirstPositionAlive.name in page.caught(mode_of("wrong-type"))
     assert "fit check" in page.caught(mode_of("wrong-type"))
+
+
+def test_a_gate_warns_of_the_wrong_type_where_there_are_prompts_enough(published):
+    # Three prompts, in one of which a token was right by chance, leave its interval too wide for a warning.
+    assert FirstPositionAlive.name in published.caught(mode_of("wrong-type"))
 
 
 def test_a_restored_slot_says_that_all_is_well(page):
@@ -61,9 +71,7 @@ def test_every_mode_of_the_run_has_its_row(page):
         assert f"| {mode.name} |" in text
 
 
-def test_reordered_heads_are_caught_from_the_file_without_a_sound_curve_beside_them():
-    (recorded,) = (data_dir() / "runs").glob("*-failures-*")
-    published = FailuresPage(open_study(recorded.name), ())
+def test_reordered_heads_are_caught_from_the_file_without_a_sound_curve_beside_them(published):
     for name in ("rotary-pairs", "rotary-halves"):
         assert "fit check: order of heads" in published.caught(mode_of(name))
     assert published.caught(mode_of("sound")) == "–"
