@@ -19,6 +19,7 @@ from tqdm import tqdm
 from analysis.convert.files import whole_file
 from analysis.launch import FoundEngine, Server, read_host_state, read_machine, resolve_engine
 from analysis.measure.access import corpus_of
+from analysis.measure.corpus import Corpus
 from analysis.measure.estimate import interval_columns
 from analysis.measure.legs import leg_of
 from analysis.measure.life import now
@@ -80,7 +81,7 @@ class CrossingPlan:
     files: tuple[Path, ...]
     grid: Grid
     found: FoundEngine
-    corpus: str = ""
+    corpus: Corpus
     acceptances: tuple[float, ...] = ACCEPTANCES
 
     @property
@@ -88,7 +89,7 @@ class CrossingPlan:
         """Return the file of its samples."""
         size = replace(self.grid, prompts=1)
         files = self.leg.target_sha256, self.leg.drafter_sha256
-        identity = repr((self.found.engine, self.leg.config, files, size, self.corpus, self.acceptances))
+        identity = repr((self.found.engine, self.leg.config, files, size, self.corpus.sha256, self.acceptances))
         digest = hashlib.sha256(identity.encode()).hexdigest()[:6]
         return local_dir() / "crossing" / f"{self.leg.pair.name}-{digest}.jsonl"
 
@@ -124,7 +125,7 @@ def plan_crossing(
     grid = replace(grid, depths=grid.depths[:1], regimes=grid.regimes[:1])
     check_context(grid, served.pair.context)
     leg, files = leg_of(served)
-    return CrossingPlan(leg, files, grid, resolve_engine(), corpus, tuple(acceptances))
+    return CrossingPlan(leg, files, grid, resolve_engine(), corpus_of(corpus), tuple(acceptances))
 
 
 def measure_crossing(plan: CrossingPlan) -> list[CrossingSample]:
@@ -154,7 +155,7 @@ def record_crossing(plan: CrossingPlan) -> RecordedCrossing:
     """
     before = read_host_state(None)
     samples = measure_crossing(plan)
-    text, (head, dirty), config = corpus_of(plan.corpus), commit(), plan.leg.config
+    (head, dirty), config = commit(), plan.leg.config
     return RecordedCrossing(
         pair=plan.leg.pair.name,
         depth=plan.grid.depths[0],
@@ -165,8 +166,8 @@ def record_crossing(plan: CrossingPlan) -> RecordedCrossing:
         machine=read_machine(),
         engine=plan.found.engine,
         files=file_hashes(plan.files),
-        corpus=text.title,
-        corpus_sha256=text.sha256,
+        corpus=plan.corpus.title,
+        corpus_sha256=plan.corpus.sha256,
         at=now(),
         commit=head,
         dirty=dirty,
@@ -256,7 +257,7 @@ def _sample(plan: CrossingPlan, server: Server, prompt: Prompt, acceptance: floa
 def _prompts(plan: CrossingPlan, server: Server) -> list[Prompt]:
     grid = plan.grid
     return build_prompts(
-        corpus_of(plan.corpus),
+        plan.corpus,
         server.client.tokenize,
         regime=grid.regimes[0],
         depths=grid.depths,
