@@ -8,6 +8,21 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from analysis.records import Engine, Machine, Pair, Source
+
+N_MAX = 4
+MACHINE = Machine(name="test-2c", cpu="Test CPU", cores=2, memory=2**30, os="Linux")
+ENGINE = Engine(source="url", version="b99999", build=99999, commit="ffff", backend="CPU", path="$URL")
+PAIR = Pair(
+    name="made-up",
+    title="made up",
+    target=Source(kind="path", file="t"),
+    drafter=Source(kind="path", file="d"),
+    spec_type="draft-dspark",
+    n_max=N_MAX,
+)
+"""How it is measured: as somebody else's server of a made-up pair."""
+
 Evaluation = tuple[int, int, float]  # drafted, accepted, milliseconds
 
 

@@ -8,38 +8,28 @@ from analysis.measure.estimate import acceptance_of, rate_of
 from analysis.measure.life import Life
 from analysis.measure.plan import DRAFTED, Grid, LegPlan
 from analysis.measure.prompts import Prompt
-from analysis.records import Engine, Machine, Pair, Problem, Source
+from analysis.records import Problem
 from analysis.records.store import RunDir
 from analysis.stats import decode_rate
 from factories import make_run
-from fake_llama import FakeLlama, serving
+from fake_llama import ENGINE, MACHINE, N_MAX, PAIR, FakeLlama, serving
 
-DEPTH, LOCAL, N_MAX = 64, 8, 4
+DEPTH, LOCAL = 64, 8
 # Drafted, accepted, milliseconds: 4 + 1 + 3 + 1 + 2 tokens after the fill's, in 100 ms.
 KNOWN = ((4, 3, 20.0), (4, 0, 19.0), (4, 2, 20.0), (0, 0, 10.0), (3, 1, 31.0))
 EMITTED, MS = 12, 100.0
-MACHINE = Machine(name="test-2c", cpu="Test CPU", cores=2, memory=2**30, os="Linux")
 
 
 def measure(tmp_path, fake, prompts=6):
     """Measure prompts on a made-up server; return the samples and what gates refuse."""
-    engine = Engine(source="url", version="b99999", build=99999, commit="ffff", backend="CPU", path="$URL")
-    pair = Pair(
-        name="made-up",
-        title="made up",
-        target=Source(kind="path", file="t"),
-        drafter=Source(kind="path", file="d"),
-        spec_type="draft-dspark",
-        n_max=N_MAX,
-    )
-    leg = LegPlan(leg=DRAFTED, pair=pair, config=ServerConfig(model=None, spec_type="draft-dspark", n_max=N_MAX))
+    leg = LegPlan(leg=DRAFTED, pair=PAIR, config=ServerConfig(model=None, spec_type="draft-dspark", n_max=N_MAX))
     grid = Grid(
         title="t", depths=(DEPTH,), regimes=("continuation",), prompts=prompts, n_predict=EMITTED, local_tokens=LOCAL
     )
-    cell = leg.cell(grid, depth=DEPTH, regime="continuation", machine=MACHINE, engine=engine)
-    directory = RunDir.create(tmp_path / "run", make_run(machine=MACHINE, engine=engine, cells=(cell,)))
+    cell = leg.cell(grid, depth=DEPTH, regime="continuation", machine=MACHINE, engine=ENGINE)
+    directory = RunDir.create(tmp_path / "run", make_run(machine=MACHINE, engine=ENGINE, cells=(cell,)))
     with serving(fake) as url, directory.writing() as writer:
-        found = FoundEngine(engine=engine, server=None, url=url)
+        found = FoundEngine(engine=ENGINE, server=None, url=url)
         try:
             with Life(found, leg, writer, name="drafted-0") as life:
                 for number in range(prompts):

@@ -13,25 +13,15 @@ from analysis.measure.grid import Setting, groups, measure_grid, tasks
 from analysis.measure.plan import DRAFTED, LegPlan, check_together, load_grid, raw_leg
 from analysis.measure.prompts import Prompt
 from analysis.measure.together import ask_together, group_of
-from analysis.records import Engine, Machine, Pair, Problem, Source
+from analysis.records import Problem
 from analysis.records.store import RunDir
 from analysis.stats import decode_rate
 from factories import make_cell, make_run
-from fake_llama import FakeLlama, serving
+from fake_llama import ENGINE, MACHINE, N_MAX, PAIR, FakeLlama, serving
 
-DEPTH, LOCAL, N_MAX = 64, 8, 4
+DEPTH, LOCAL = 64, 8
 KNOWN = ((4, 3, 20.0), (4, 0, 19.0), (3, 1, 31.0))
 PATIENCE = 20  # seconds; none of it passes unless a test fails
-MACHINE = Machine(name="test-2c", cpu="Test CPU", cores=2, memory=2**30, os="Linux")
-ENGINE = Engine(source="url", version="b99999", build=99999, commit="ffff", backend="CPU", path="$URL")
-PAIR = Pair(
-    name="made-up",
-    title="made up",
-    target=Source(kind="path", file="t"),
-    drafter=Source(kind="path", file="d"),
-    spec_type="draft-dspark",
-    n_max=N_MAX,
-)
 
 
 def leg(at_once):
