@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from analysis.gates.checklist import GATES, LATE_GATES
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
 
@@ -16,6 +18,10 @@ def test_the_table_of_figures_is_made_from_the_recorded_results():
 
     shown = README.split(benchmarks.BEGIN)[1].split(benchmarks.END)[0].strip()
     assert shown == benchmarks.table().strip(), "run `make bench`, or benchmarks/run.py --table"
+
+
+def test_it_counts_the_gates():
+    assert f"{len(GATES) + len(LATE_GATES)} gates look at every run" in README
 
 
 @pytest.mark.parametrize(
