@@ -15,10 +15,9 @@ first prompts of the cell where its last group would leave slots idle. No prompt
 What that says of speed:
 
 - The *decode rate* of a sample is that of its request: its tokens over the time its own steps took. A step's time is
-  that of one evaluation, in which the server drafts for all slots and verifies the drafts of all of them. Where a
-  request begins or ends, its slot has fewer rows than the others, and llama.cpp, whose slots have caches of their own,
-  evaluates such a batch in parts. So some steps take much longer than most, the more the shorter the requests; raw
-  requests, which end together, have few of them. They belong to serving requests of this length and are not left out.
+  that of one evaluation, in which the server drafts for all slots and verifies the drafts of all of them. Some drafted
+  steps take much longer than most, and few raw ones do. Why was not isolated; a request that begins or ends beside
+  others gives its slot fewer rows than they have. Such steps belong to serving requests of this length and stay in.
 - The *throughput* is what the server emits a second while all slots decode such requests: the requests at once times
   the pooled decode rate, for each second of the server is a second of that many requests. Filling the cache is in
   neither.
