@@ -1,5 +1,8 @@
 """The driver: real kernels; a notebook that fails, in any way, leaves the page that was there."""
 
+import asyncio
+import gc
+import logging
 import os
 import signal
 import subprocess
@@ -9,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient.exceptions import DeadKernelError
 
 from analysis.publish.notebooks import find_notebook, run_all, run_notebook
 from analysis.records import Problem
@@ -168,3 +172,25 @@ def test_an_interrupt_ends_the_kernel_and_leaves_the_page(notebooks: Path, targe
         assert driver.wait(timeout=60) == 130
     assert target.read_text() == OLD_PAGE
     assert not partial.exists()
+
+
+def test_what_an_interrupt_left_unread_is_not_reported_after_it(
+    notebooks: Path, target: Path, local: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def answer() -> None:
+        raise DeadKernelError("Kernel died")
+
+    def interrupted(*_: object, **__: object) -> None:
+        task = asyncio.new_event_loop().create_task(answer())
+        task.get_loop().run_until_complete(asyncio.wait([task]))
+        left.append(task)
+        raise KeyboardInterrupt
+
+    left: list[object] = []
+    monkeypatch.setattr("analysis.publish.notebooks._execute", interrupted)
+    monkeypatch.setattr(logging.getLogger("asyncio"), "disabled", False)
+    with pytest.raises(KeyboardInterrupt):
+        run_notebook(notebooks / "01_good.ipynb", target, {})
+    left.clear()
+    gc.collect()
+    assert not caplog.records

@@ -93,6 +93,9 @@ def run_notebook(
     except KeyboardInterrupt:
         partial.unlink(missing_ok=True)
         log.unlink(missing_ok=True)
+        # The kernel took the same Ctrl-C. The task that waited for its answer fails with nobody left to read that, and
+        # asyncio would report it after the last line of whoever is told of the interruption.
+        logging.getLogger("asyncio").disabled = True
         raise
     write_notebook(target, normalized(executed))
     partial.unlink(missing_ok=True)
