@@ -11,7 +11,7 @@ from analysis.measure.prompts import Prompt
 from analysis.records import Problem
 from analysis.records.store import RunDir
 from analysis.stats import decode_rate
-from factories import make_run
+from factories import make_host, make_run
 from fake_llama import ENGINE, MACHINE, N_MAX, PAIR, FakeLlama, serving
 
 DEPTH, LOCAL = 64, 8
@@ -148,3 +148,13 @@ def test_a_server_that_drafts_nothing_is_refused(tmp_path):
     """llama.cpp 25345: a drafter is loaded without a type."""
     _, _, refused, _ = measure(tmp_path, FakeLlama(tuple((0, 0, 10.0) for _ in range(11))))
     assert ("drafts-happened", "cell") in refused
+
+
+@pytest.mark.parametrize(("faults", "refuses"), [((0, 2, 2), False), ((0, 2, 3), True)])
+def test_what_the_first_request_reads_from_the_disk_is_before_the_first_sample(tmp_path, monkeypatch, faults, refuses):
+    """Page faults after the start, after the discarded first request and at the end."""
+    read = iter(faults)
+    monkeypatch.setattr("analysis.measure.life.host_state", lambda url, pid: make_host(major_faults=next(read)))
+    _, _, refused, stopped = measure(tmp_path, FakeLlama(KNOWN))
+    assert not stopped
+    assert ("memory-still" in {gate for gate, _ in refused}) == refuses

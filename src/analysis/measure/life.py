@@ -82,6 +82,7 @@ class Life:
         self._stream = StreamCounters()
         self._metrics: Counters | None = None
         self._warmups = 0
+        self._sampled = False
         self._started = ""
 
     def __enter__(self) -> Self:
@@ -125,6 +126,9 @@ class Life:
         for slot in self._slots:
             self.ask(filler, n_predict=2, slot=slot)
             self._warmups += 1
+        if not self._sampled:
+            # A first request alone may read parts of the program from the disk; no sample waits for them.
+            self._host_before = self.host()
         if fill == "restored" and self._folder:
             self.client.slot(0, "save", SAVED)
 
@@ -189,6 +193,7 @@ class Life:
     def _sample(
         self, cell: Cell, prompt: Prompt, completion: Completion, *, order: int, seed: int, started: str
     ) -> Sample:
+        self._sampled = True
         labelled = label(
             prompt.regime,
             prompt.stub,
