@@ -167,8 +167,10 @@ def share(sample: Sample) -> float:
 
 
 def said(found: Interval, decimals: int) -> str:
-    """Return an estimate with its limits."""
-    low, high = found.limits or (float("nan"), float("nan"))
+    """Return an estimate with its limits, or why there are none."""
+    if found.limits is None:
+        return f"{found.estimate:.{decimals}f}: {found.note}"
+    low, high = found.limits
     return f"{found.estimate:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
 
 

@@ -66,7 +66,7 @@ def server_log(name: str, first_word: bytes, generator: random.Random) -> bytes:
         times = len(parts) - 1
         part = _CLOCK.sub(lambda hit, later=MINUTES * times: b"%d%s" % (int(hit[1]) + later, hit[2]), requests)
         part = _TASK.sub(lambda hit, later=tasks * times: b"%s%d" % (hit[1], int(hit[2]) + later), part)
-        part = _DRAFT.sub(lambda hit: acceptance(generator, older=b"rate" in hit[0]), part)
+        part = _DRAFT.sub(lambda hit: acceptance(generator, older=hit[0].startswith(b"draft acceptance rate")), part)
         parts.append(part)
         size += len(part)
     return b"".join(parts)

@@ -19,7 +19,7 @@ from analysis.measure.study import Study, measure_study, open_study
 from analysis.records import Problem
 
 pytestmark = pytest.mark.engine
-SIZE = {"depths": [160, 192], "regimes": ["continuation", "recall"], "prompts": 2, "n_predict": 12}
+SIZE = {"depths": [128, 192], "regimes": ["continuation", "recall"], "prompts": 2, "n_predict": 12}
 
 
 def measure(**changes) -> Study:
@@ -86,7 +86,7 @@ def test_the_servers_own_counters_agree_with_the_stream(study: Study):
     assert len(study.lives) == 2
     for life in study.lives:
         assert life.metrics == life.stream
-        assert life.warmups >= 1
+        assert life.warmups == len(SIZE["depths"]), "also where the prompts share no text"
         assert life.memory_peak >= life.memory_loaded > 50 * 2**20
 
 

@@ -49,6 +49,12 @@ def test_depth_is_added_in_front_and_the_local_text_stays(all_prompts):
         assert len({prompt.tokens(depth)[-256:] for depth in DEPTHS}) == 1
 
 
+def test_a_server_warms_up_also_where_prompts_share_no_text(all_prompts):
+    for prompt in all_prompts:
+        assert prompt.warmup(DEPTHS[0]) == prompt.local[:8]
+        assert prompt.warmup(DEPTHS[1]) == prompt.filler(DEPTHS[1])
+
+
 def test_fillers_are_prefixes_of_one_another_and_shared_by_the_whole_grid(all_prompts):
     for shallow, deep in pairwise(DEPTHS):
         fillers = {(prompt.filler(shallow), prompt.filler(deep)) for prompt in all_prompts}

@@ -42,8 +42,10 @@ def calibrate(
     journals = read_journals(recorded) if recorded else _measured(cells, requests, emitted, duels, servers, minutes)
     drawn = population_of(open_study(population)) if population else None
     result = calibration_of(journals, drawn)
-    console.print(_coverage(f"{result.cells} cells of {requests} requests of {emitted} tokens", result.coverage))
-    console.print(_stopping(result.stopping))
+    if result.cells:
+        title = f"{result.cells} cells of {result.requests} requests of {result.emitted} tokens"
+        console.print(_coverage(title, result.coverage))
+        console.print(_stopping(result.stopping))
     if result.duels:
         console.print(_coverage("duels of a server against itself; prompts are blocks", [result.duels]))
     if drawn:

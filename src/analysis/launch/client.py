@@ -3,13 +3,14 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self
 
 import httpx
 
+from analysis.launch.arrivals import Arrivals
 from analysis.launch.completion import PLAIN_SAMPLING, Completion, Prompt, Stream, completion_of
 from analysis.launch.errors import ServerFailed
 from analysis.launch.metrics import parse_metrics
@@ -210,8 +211,8 @@ class Client:
         stream = Stream(self.tokenize, self.longest_draft)
         began = time.perf_counter()
         try:
-            for event in self._events("/completion", body):
-                stream.add(event, 1e3 * (time.perf_counter() - began))
+            for at, event in self._events("/completion", body):
+                stream.add(event, 1e3 * (at - began))
             if stream.is_whole:
                 return stream.completion()
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -270,19 +271,34 @@ class Client:
             raise self._refused(f"{method} {path}", answer)
         return answer
 
-    def _events(self, path: str, body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    def _events(self, path: str, body: dict[str, Any]) -> Iterator[tuple[float, dict[str, Any]]]:
+        """Yield the messages of a stream with the moments they came, after the server has sent them all.
+
+        Whatever is done with a message before takes a core from the server that decodes the next.
+        """
+        arrivals = Arrivals()
+        broken: httpx.HTTPError | None = None
         try:
             with self._http.stream("POST", path, json=body) as answer:
                 if answer.status_code != 200:
                     answer.read()
                     raise self._refused(f"POST {path}", answer)
-                for line in answer.iter_lines():
-                    if line.startswith("data: "):
-                        yield self._event(line[6:])
-                    elif line.startswith("error: "):
-                        raise self._failure(f"the stream of {path} brought an error: {_message(line[7:])}")
+                for chunk in answer.iter_bytes():
+                    if arrivals.add(chunk):
+                        yield from self._messages(path, arrivals.lines())
         except httpx.HTTPError as error:
-            raise self._broken(f"the stream of {path}", error, self._timeouts.read_s) from None
+            broken = error
+        # What came before it broke off may say why.
+        yield from self._messages(path, arrivals.lines(last=broken is None))
+        if broken:
+            raise self._broken(f"the stream of {path}", broken, self._timeouts.read_s)
+
+    def _messages(self, path: str, lines: Iterable[tuple[float, str]]) -> Iterator[tuple[float, dict[str, Any]]]:
+        for at, line in lines:
+            if line.startswith("data: "):
+                yield at, self._event(line[6:])
+            elif line.startswith("error: "):
+                raise self._failure(f"the stream of {path} brought an error: {_message(line[7:])}")
 
     def _event(self, data: str) -> dict[str, Any]:
         try:

@@ -135,8 +135,7 @@ class Bench:
         life = self._lives[leg]
         with self._lock:
             if self._primed.get(leg) != depth:
-                if filler := prompt.filler(depth):
-                    life.prime(filler, task.cell.fill)
+                life.prime(prompt.warmup(depth), task.cell.fill)
                 self._primed[leg] = depth
             sample = life.take(task.cell, prompt, order=task.order, seed=self._seed)
         return Taken(sample, life.record())

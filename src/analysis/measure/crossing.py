@@ -243,7 +243,7 @@ def crossing_frame(samples: Sequence[CrossingSample]) -> pd.DataFrame:
 def _sample(plan: CrossingPlan, server: Server, prompt: Prompt, acceptance: float | None) -> CrossingSample:
     depth = plan.grid.depths[0]
     seed = int(hashlib.sha256(f"{prompt.id} {acceptance}".encode()).hexdigest()[:7], 16)
-    server.client.complete(prompt.filler(depth) or prompt.local[:8], n_predict=2, seed=0)  # the warm-up
+    server.client.complete(prompt.warmup(depth), n_predict=2, seed=0)  # the warm-up
     found = server.client.complete(prompt.tokens(depth), n_predict=plan.grid.n_predict, seed=seed, ignore_eos=True)
     return CrossingSample(
         prompt=prompt.id,

@@ -221,7 +221,7 @@ class Ring:
     def _measured(self, life: Life, contestant: str, prompts: Sequence[Prompt], order: int) -> Leg:
         cell = self.plan.cell(contestant)
         # Evaluated again before every leg, so that the first sample does not pay for having idled.
-        life.prime(prompts[0].filler(cell.depth) or prompts[0].local[:8], cell.fill)
+        life.prime(prompts[0].warmup(cell.depth), cell.fill)
         before = life.host()
         taken = [
             self.writer.append(life.take(cell, prompt, order=order, seed=self.plan.grid.seed)).index

@@ -183,7 +183,7 @@ def _served(
 ) -> None:
     config: ServerConfig = replace(leg.config, slot_save_path=folder) if mode.stale else leg.config
     with Life(setting.found, replace(leg, config=config), writer, name=f"{mode.name}-0") as life:
-        life.prime(texts[0].filler(cell.depth))
+        life.prime(texts[0].warmup(cell.depth))
         for number, prompt in enumerate(texts):
             if mode.stale:
                 life.ask(prompt.tokens(cell.depth), n_predict=2)

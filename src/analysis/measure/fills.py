@@ -39,7 +39,7 @@ from analysis.records.places import local_dir
 from analysis.records.store import RunDir, RunWriter
 
 GRID = Grid(
-    title="ways to fill a context", depths=(512,), regimes=("invention",), prompts=6, n_predict=96, local_tokens=128
+    title="ways to fill a context", depths=(512,), regimes=("invention",), prompts=20, n_predict=96, local_tokens=128
 )
 
 

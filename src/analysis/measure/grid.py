@@ -126,8 +126,7 @@ def _measure(
             if missing:
                 life = lives[one.leg.leg]
                 if primed.get(one.leg.leg) != one.cell.depth:
-                    if filler := texts[0].filler(one.cell.depth):
-                        life.prime(filler, one.cell.fill)
+                    life.prime(texts[0].warmup(one.cell.depth), one.cell.fill)
                     primed[one.leg.leg] = one.cell.depth
                 for sample in _samples(life, one, texts, missing, grid):
                     writer.append(sample)

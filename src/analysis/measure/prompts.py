@@ -33,6 +33,8 @@ from analysis.records.model import REGIMES
 __all__ = ["Corpus", "Prompt", "build_prompts"]
 
 DEFAULT_LOCAL_TOKENS = 512
+WARMUP_TOKENS = 8
+"""Tokens of a warm-up where prompts share no text."""
 _MIN_FUNCTION_CHARS = 300
 # A short stub is hard to recognise for a small model, but a short local text has room for no other.
 _MIN_STUB_CHARS, _MIN_STUB_SHARE = 150, 0.6
@@ -68,6 +70,14 @@ class Prompt:
         if depth not in self.depths:
             raise KeyError(f"prompt {self.id} was built for depths {self.depths}, not for {depth}")
         return self.shared_filler[: depth - len(self.local)]
+
+    def warmup(self, depth: int) -> tuple[int, ...]:
+        """Return what a server evaluates before its samples: the shared text or, where there is none, a beginning.
+
+        Raises:
+            KeyError: see `filler`.
+        """
+        return self.filler(depth) or self.local[:WARMUP_TOKENS]
 
     def tokens(self, depth: int) -> tuple[int, ...]:
         """Return the context: exactly `depth` tokens.
