@@ -52,10 +52,16 @@ def table() -> str:
             f"{machine['cpu']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GiB, {machine['os']}"
         )
         lines += [
-            f"| {r['quantity']} | {r['measured']} | {r['target']} | `{name}.py`: {r['note']} |" for r in record["rows"]
+            f"| {r['quantity']} | {_shown(r['measured'])} | {r['target']} | `{name}.py`: {r['note']} |"
+            for r in record["rows"]
         ]
     where = "; ".join(dict.fromkeys(machines))
     return f"Measured on: {where}. `make bench` measures yours.\n\n" + "\n".join(lines)
+
+
+def _shown(measured: str) -> str:
+    """Return what a table shows: a record from before benchmarks gave the reason has limits that are no numbers."""
+    return measured.replace(" [nan, nan]", ": no interval, the prompts do not differ")
 
 
 def write_readme() -> None:

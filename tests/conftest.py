@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from analysis.convert.converter import Converter, find_converter
 from analysis.convert.dsv4 import write_checkpoint, write_gguf
@@ -14,6 +15,10 @@ from analysis.records.places import repo_dir
 
 # A suite started in the background inherits an ignored Ctrl-C, and so would the processes that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# No test asserts a duration: a first call imports, and the machine may be busy.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 SET_UP = (
     "llama.cpp's converter is not set up. Any conversion sets it up, 1.2 GB or more with torch: "

@@ -181,14 +181,14 @@ def assert_read_or_refused(content: bytes) -> None:
     assert all(tensor.offset + tensor.nbytes <= len(content) for tensor in file.tensors)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.binary(max_size=400), st.integers(0, 5), st.integers(0, 5))
 def test_random_headers_are_read_or_refused(rest, tensors, pairs):
     content = b"GGUF" + struct.pack("<IQQ", 3, tensors, pairs) + rest
     assert_read_or_refused(content)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(data=st.data())
 def test_changed_bytes_are_read_or_refused(data, small_header):
     content = bytearray(small_header)

@@ -91,7 +91,7 @@ def test_something_else(tmp_path):
         read_safetensors(tmp_path / "absent")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(),

@@ -130,7 +130,7 @@ class TestCounts:
     def test_a_lost_token_is_refused(self):
         assert found(EmittedAddsUp(), one(drafted_sample(0, tokens=tuple(range(7))))) == [("refuse", "sample 0")]
 
-    @settings(max_examples=50, deadline=None)
+    @settings(max_examples=50)
     @given(st.lists(st.integers(0, 4), min_size=1, max_size=30))
     def test_steps_that_add_up_pass_whatever_they_accepted(self, accepted):
         sample = drafted_sample(
@@ -379,7 +379,7 @@ def some_sample(draw, number):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 14).flatmap(lambda count: st.tuples(*[some_sample(n) for n in range(count)])))
 def test_every_gate_judges_whatever_the_records_allow(samples):
     evidence = make_evidence(samples=samples)

@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.gates.labels import label
@@ -164,7 +164,6 @@ def test_thresholds_part_real_code_from_real_prose(library_code, length):
 
 
 @given(st.sampled_from(REGIMES), st.text(max_size=200), st.text(max_size=200), st.text(max_size=50))
-@settings(deadline=None)
 def test_any_text_gets_a_label(regime, stub, emitted, original):
     found = label(regime, stub, emitted, original, tokens=[ord(c) for c in emitted])
     assert 0 <= found.share <= 1

@@ -91,7 +91,7 @@ def test_a_changed_log_says_the_same_line_by_line(change: Callable[[bytes], byte
     assert at_once == one_by_one
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.integers(0, len(LINES) - 1),
     st.lists(st.tuples(st.sampled_from(DAMAGE), st.integers(0, 10**6), st.binary(max_size=4)), max_size=5),

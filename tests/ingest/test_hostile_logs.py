@@ -38,13 +38,13 @@ def sound(content: bytes) -> None:
             assert one.steps.low is None or one.steps.high is None or one.steps.low <= one.steps.high
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.sampled_from(WORDS) | st.binary(max_size=12), max_size=60))
 def test_any_mixture_of_words_is_read_or_left(parts: list[bytes]) -> None:
     sound(b"".join(parts))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.sampled_from(sorted(path.name for path in LOGS.iterdir())),
     st.lists(st.tuples(st.integers(0, 10**6), st.binary(max_size=6)), max_size=6),

@@ -94,7 +94,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(STEPS)
 def test_what_holds_for_every_record(steps):
     found = acceptance(*zip(*steps, strict=True), n_max=4)
@@ -106,7 +106,7 @@ def test_what_holds_for_every_record(steps):
         assert found.mean_length.estimate == pytest.approx(1 + sum(r.interval.estimate for r in found.survival))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(STEPS.map(lambda steps: [(4, a, p) for _, a, p in steps]))
 def test_full_drafts_make_survival_and_proposal_one_and_conditional_their_ratio(steps):
     found = acceptance(*zip(*steps, strict=True), n_max=4)

@@ -107,7 +107,7 @@ def test_steps_that_accept_alike_have_no_line():
     assert not crossing(raw, Steps([4] * 3, [2] * 3, [20, 21, 19], ["a", "b", "c"])).shown
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.floats(1, 1000), st.floats(1, 1000), st.integers(1, 16))
 def test_at_break_even_both_ways_decode_alike(raw, step, n):
     assert decode_at(break_even_length(raw, step), step) == pytest.approx(raw)

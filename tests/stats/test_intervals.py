@@ -123,7 +123,7 @@ def test_a_share_can_be_shown_as_per_cent():
     assert shown == "53 [46, 60] %"
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(1, 30)), min_size=3, max_size=12))
 def test_limits_enclose_the_estimate_and_stay_in_range(prompts):
     sums = np.array([[min(a, d), d] for a, d in prompts], dtype=float)
@@ -135,7 +135,7 @@ def test_limits_enclose_the_estimate_and_stay_in_range(prompts):
             assert 0 <= interval.low <= interval.estimate <= interval.high <= 1
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(0.1, 100), min_size=2, max_size=10, unique=True))
 def test_a_higher_level_is_wider(values):
     narrow, wide = mean_t(values, level=0.9), mean_t(values, level=0.99)

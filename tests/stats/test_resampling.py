@@ -89,7 +89,7 @@ def test_bca_says_why_it_cannot(values, why):
         bca_limits(singletons(np.array(values)), mean, level=0.95, resamples=100, seed=0)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(
     st.lists(st.tuples(st.integers(0, 5), st.floats(-1e3, 1e3)), min_size=1, max_size=60),
     st.randoms(use_true_random=False),

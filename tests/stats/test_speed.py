@@ -62,7 +62,7 @@ def test_without_an_interval_nothing_is_decided():
 RATES = st.lists(st.floats(1, 1000), min_size=3, max_size=12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(RATES, st.floats(0.2, 5))
 def test_a_constant_factor_moves_the_ratio_by_that_factor(raw, factor):
     drafted = [rate * (1.1 if i % 2 else 0.9) for i, rate in enumerate(raw)]
@@ -71,7 +71,7 @@ def test_a_constant_factor_moves_the_ratio_by_that_factor(raw, factor):
     assert scaled.limits == pytest.approx(tuple(factor * limit for limit in base.limits))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(RATES)
 def test_swapping_the_legs_inverts_the_ratio(raw):
     drafted = [rate * (1.1 if i % 2 else 0.9) for i, rate in enumerate(raw)]

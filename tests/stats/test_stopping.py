@@ -58,7 +58,7 @@ def test_the_normal_bound_is_where_the_likelihood_ratio_reaches_its_limit():
     assert math.sqrt(1 / r) * ((1 + t**2 / 9) / (1 + t**2 / (9 * r))) ** 5 == pytest.approx(20)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_looking_again_never_widens_and_bounds_are_kept(values):
     sequence = bounded_sequence(values)
@@ -68,7 +68,7 @@ def test_looking_again_never_widens_and_bounds_are_kept(values):
     assert (sequence.high <= 1).all()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30))
 def test_other_bounds_are_a_change_of_unit(values):
     plain, shifted = bounded_sequence(values), bounded_sequence([1 + 5 * v for v in values], low=1, high=6)
