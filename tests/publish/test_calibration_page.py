@@ -66,7 +66,8 @@ def test_every_share_is_shown_with_its_own_interval(found):
     assert "85.0%" in page.stopping_table().text
     assert "over prompts hold the truth in 94%" in page.population_sentence().text
     assert "replication in 60%" in page.population_sentence().text
-    assert "100 duels" not in page.population_table().text
+    assert "| survival at position 1 | 20 | 94.0" in page.population_table().text
+    assert "| over prompts | over steps |" in page.population_table().text.replace(":", "")
     assert "In 200 duels of 4 blocks" in page.duels_sentence().text
     assert "0.5 0.25; 0.9 0.8" in page.provenance().text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis.measure.calibration.coverage import Coverage
-from analysis.measure.calibration.population import ENOUGH, OVER_PROMPTS, OVER_STEPS
+from analysis.measure.calibration.population import ENOUGH, OVER_PROMPTS, OVER_STEPS, QUANTITIES
 from analysis.measure.calibration.result import Calibration, read_calibration
 from analysis.publish.tables import Markdown, escape_text, table
 
@@ -97,7 +97,7 @@ class CalibrationPage:
             f"{drawn.pair}, {drawn.regime} at depth {drawn.depth}: how often 95 % intervals held the value of all "
             "prompts (%)"
         )
-        return table(_wide(drawn.coverage, str), caption, "coverage-population")
+        return table(_by_replication(drawn.coverage), caption, "coverage-population")
 
     def population_sentence(self) -> Markdown:
         """Return what taking steps for replications does, in words."""
@@ -164,6 +164,20 @@ def _wide(rows: Iterable[Coverage], title: Callable[[str], str]) -> pd.DataFrame
         for row in rows
     ]
     return _pivot(cells, "quantity", "requests", "share")
+
+
+def _by_replication(rows: Iterable[Coverage]) -> pd.DataFrame:
+    """Return intervals over prompts and over steps side by side, a row a quantity and size of cell."""
+    lines: dict[tuple[str, int], dict[str, str]] = {}
+    for row in rows:
+        quantity, over = row.quantity.rsplit(", ", 1)
+        lines.setdefault((quantity, row.prompts), {})[over] = _share(row).removesuffix(" %") if row.shown else "–"
+    return pd.DataFrame(
+        [
+            {"quantity": _title(quantity), "prompts a cell": f"{prompts}"} | shares
+            for (quantity, prompts), shares in sorted(lines.items(), key=lambda line: QUANTITIES.index(line[0][0]))
+        ]
+    )
 
 
 def _pivot(rows: Sequence[dict[str, str]], rows_by: str, columns_by: str, value: str) -> pd.DataFrame:
