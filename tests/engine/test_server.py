@@ -235,7 +235,7 @@ def test_the_doctor_says_what_a_running_server_does_not_tell(engine, config, cac
 def test_ctrl_c_stops_the_server(cache, local_target):
     program, pid = harness(local_target, "main")
     program.send_signal(signal.SIGINT)
-    program.communicate(timeout=30)
+    program.communicate(timeout=120)
     assert registry.started_at(pid) is None
     assert not list(cache.glob("servers/*.json"))
 
@@ -243,7 +243,7 @@ def test_ctrl_c_stops_the_server(cache, local_target):
 def test_a_killed_program_leaves_no_server(cache, local_target):
     program, pid = harness(local_target, "main")
     program.kill()
-    program.communicate(timeout=30)
+    program.communicate(timeout=120)
     wait_for(lambda: registry.started_at(pid) is None)
 
 
@@ -251,7 +251,7 @@ def test_a_server_left_behind_is_ended_at_the_next_start(engine, config, cache, 
     """Started by a thread, it is not tied to the program: its note is what finds it."""
     program, orphan = harness(local_target, "thread")
     program.kill()
-    program.communicate(timeout=30)
+    program.communicate(timeout=120)
     assert registry.started_at(orphan) is not None
     with Server(engine, config):
         assert registry.started_at(orphan) is None

@@ -75,7 +75,7 @@ def start(scheduler: str) -> Iterator[Callable[..., list[subprocess.Popen]]]:
     for process in started:
         process.terminate()
     for process in started:
-        process.wait(timeout=30)
+        process.wait(timeout=120)
     registry.end_orphans()
 
 
@@ -99,7 +99,7 @@ def test_a_worker_that_is_killed_loses_only_its_current_sample(local: Path, sche
     killer.start()
     study = measure_spread("smollm2-ngram", scheduler=scheduler, profile="smoke", size=SIZE)
     killer.join()
-    assert workers[0].wait(timeout=10) == -signal.SIGKILL
+    assert workers[0].wait(timeout=60) == -signal.SIGKILL
 
     keys = [(sample.leg, sample.cell, sample.prompt_id) for sample in study.samples]
     assert len(keys) == len(set(keys)) == 2 * 2 * 2, "every sample once"

@@ -165,8 +165,8 @@ def test_a_run_that_is_cut_off_resumes_and_leaves_no_server(local: Path, signal_
     assert process.poll() is None, "it ended before it could be cut off"
     servers = [child for child in psutil.Process(process.pid).children(recursive=True) if "llama" in child.name()]
     process.send_signal(signal_sent)
-    process.wait(timeout=30)
-    psutil.wait_procs(servers, timeout=15)
+    process.wait(timeout=120)
+    psutil.wait_procs(servers, timeout=60)
     assert servers
     assert not any(server.is_running() and server.status() != psutil.STATUS_ZOMBIE for server in servers)
 
