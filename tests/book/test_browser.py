@@ -110,7 +110,8 @@ def test_dark_mode_toggles_and_everything_stays_readable(site: Site, visit: Star
             page.evaluate("getComputedStyle(document.querySelector('.chart-card')).backgroundColor")
             == "rgb(255, 255, 255)"
         )
-        page.wait_for_timeout(300)  # colours fade from one mode to the other
+        # Colours fade from one mode to the other.
+        page.wait_for_function("document.getAnimations().every(one => !(one instanceof CSSTransition))")
         assert min(page.evaluate(CONTRAST, selectors)) >= 4.5
 
 

@@ -37,7 +37,7 @@ def config(local_target) -> ServerConfig:
     return ServerConfig(model=local_target, context=256)
 
 
-def wait_for(condition, seconds=20.0) -> None:
+def wait_for(condition, seconds=90.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen"
