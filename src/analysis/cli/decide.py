@@ -144,6 +144,9 @@ def _print_tried(outcome: Outcome) -> None:
         return
     depth = min(cell.depth for cell in outcome.study.run.cells)
     tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
+    if len(outcome.tried) == 1:
+        console.print(f"There was time to try one setting, which was taken: {tried} tokens/s at depth {depth}.")
+        return
     console.print(
         f"Best of the settings ({len(outcome.tried)}) tried on other prompts at depth {depth}: "
         f"n_max {outcome.pair.n_max}, p_min {outcome.pair.p_min:g} (tokens/s: {tried})"
@@ -161,6 +164,8 @@ def _print_advice(outcome: Outcome) -> None:
     else:
         console.print("[yellow]Nothing is decided yet.[/]")
     if outcome.command:
+        if "pays" not in verdicts:
+            console.print("How it was served with the drafter; no recommendation:")
         console.print(f"$ {harmless(shlex.join(outcome.command), 4096)}", soft_wrap=True)
 
 
