@@ -15,6 +15,7 @@ from analysis.records.places import repo_dir
 
 # A suite started in the background inherits an ignored Ctrl-C, and so would the processes that tests interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # nohup's would be inherited as well
 
 # No test asserts a duration: a first call imports, and the machine may be busy.
 settings.register_profile("untimed", deadline=None)
