@@ -145,7 +145,7 @@ def _print_tried(outcome: Outcome) -> None:
     depth = min(cell.depth for cell in outcome.study.run.cells)
     tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
     if len(outcome.tried) == 1:
-        console.print(f"There was time to try one setting, which was taken: {tried} tokens/s at depth {depth}.")
+        console.print(f"One setting was tried, and taken: {tried} tokens/s at depth {depth}.")
         return
     console.print(
         f"Best of the settings ({len(outcome.tried)}) tried on other prompts at depth {depth}: "
