@@ -1,6 +1,7 @@
 """Chapter 05 on a recorded run: its sentence says how to get more certainty."""
 
 import re
+import sys
 from dataclasses import replace
 
 import pytest
@@ -47,3 +48,34 @@ def test_without_a_record_the_page_says_so(page):
     bare = replace(page, recorded=None)
     assert "No break-even" in bare.crossing_sentence().text
     assert "No break-even" in bare.crossing_chart().text
+
+
+def test_the_sentence_names_the_pair_and_what_a_step_would_have_to_yield(page):
+    text = page.sentence().text
+    assert text.startswith(page.study.run.title.removesuffix(f", {page.study.run.profile}"))
+    assert re.search(r"At depth \d+ a drafted step yields [\d.]+ .*? would have to yield [\d.]+", text)
+
+
+def test_a_need_beyond_the_longest_draft_is_called_so(page, monkeypatch):
+    assert "can yield" not in page.sentence().text
+    module = sys.modules[type(page).__module__]
+    costly = module.break_even_frame(page.study).assign(estimate=30.0, low=20.0, high=40.0)
+    monkeypatch.setattr(module, "break_even_frame", lambda _study: costly)
+    longest = max(cell.n_max for cell in page.study.run.cells)
+    assert f"more than a draft of {longest} can yield" in page.sentence().text
+
+
+def test_a_refused_cell_is_counted_and_is_not_the_one_that_gets_the_hour(page):
+    last = page.ratios.index == page.ratios.index[-1]
+    refused = page.ratios.assign(
+        n=page.ratios["n"].where(~last, float("nan")), refused=page.ratios["refused"].where(~last, "text-of-its-regime")
+    )
+    text = replace(page, ratios=refused).sentence().text
+    assert "(1 more is refused)" in text
+    cell = page.ratios.iloc[-1]
+    assert f"--regimes {cell['regime']} --depths {cell['depth']} --budget" not in text
+
+
+def test_the_box_names_the_files_that_were_measured(page):
+    text = page.provenance().text
+    assert all(file.sha256[:16] in text for file in page.study.run.files)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import PurePosixPath
 from typing import Any
 
 import pandas as pd
@@ -59,6 +60,7 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
         ("run", f"`{run.id}`, {len(study.samples)} samples on all legs, {kept} of them fit to publish"),
         ("machine", _machine(run)),
         ("engine", f"llama-server {run.engine.version}, commit {run.engine.commit or 'unknown'}, {run.engine.backend}"),
+        ("files", _files(run)),
         ("text", f"{run.corpus} (SHA-256 {run.corpus_sha256[:16]})"),
         (
             "measured",
@@ -79,6 +81,17 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
         f"To measure them again:\n```console\n$ {again}\n```\n"
         f"{one_row}````"
     )
+
+
+def pair_in_words(study: Study) -> str:
+    """Return the sentence that names what was measured: the title of the pair, without that of the grid."""
+    run = study.run
+    return f"{escape_text(run.title.removesuffix(f', {run.profile}'))}."
+
+
+def _files(run: Run) -> str:
+    named = [f"{PurePosixPath(file.path).name} (SHA-256 {file.sha256[:16]})" for file in run.files]
+    return ", ".join(named) or "none was read"
 
 
 def _machine(run: Run) -> str:

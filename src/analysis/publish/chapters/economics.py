@@ -10,7 +10,14 @@ from analysis.measure.economics import break_even_frame, drafted_rate_frame, rat
 from analysis.measure.estimate import depth_frame, depth_points, interval_columns, ratio_frame, step_frame
 from analysis.measure.study import Study
 from analysis.publish import charts
-from analysis.publish.chapters.common import in_words, made_how, provenance, study_of, warned_sentence
+from analysis.publish.chapters.common import (
+    in_words,
+    made_how,
+    pair_in_words,
+    provenance,
+    study_of,
+    warned_sentence,
+)
 from analysis.publish.chart import Chart
 from analysis.publish.commands import DECIDED, decide_one, measure_more
 from analysis.publish.crossing_chart import measured_crossing
@@ -50,9 +57,11 @@ class EconomicsPage:
         ends = " and ".join(
             f"{in_words(row)} for {row['regime']} at depth {row['depth']}" for row in (ordered[0], ordered[-1])
         )
+        refused = len(self.ratios) - len(shown)
+        more = f" ({refused} more {'is' if refused == 1 else 'are'} refused)" if refused else ""
         return Markdown(
-            f"On {self.machine}, of {len(shown)} cells, drafting {words}. "
-            f"The speed ratio of drafted to raw decoding lies between {ends}. "
+            f"{pair_in_words(self.study)} On {self.machine}, of {len(shown)} cells{more}, drafting {words}. "
+            f"The speed ratio of drafted to raw decoding lies between {ends}. {self._needed()} "
             f"{warned_sentence(self.study)} {self._surer()}"
         )
 
@@ -80,7 +89,11 @@ class EconomicsPage:
             "verdict": "verdict",
             "equal": "prompts with equal text",
         }
-        return table(frame, f"Does it pay on {self.machine}? {made_how(self.ratios)}", "verdicts", columns=headings)
+        caption = (
+            f"Does it pay on {self.machine}? Only prompts kept on both legs enter, so this is no quotient of the rates "
+            f"below; {made_how(self.ratios)}"
+        )
+        return table(frame, caption, "verdicts", columns=headings)
 
     def rate_table(self) -> Markdown:
         """Return the decode rates of both legs by depth and regime."""
@@ -246,6 +259,20 @@ class EconomicsPage:
         """Return where the numbers come from."""
         return provenance(self.study, "05_economics")
 
+    def _needed(self) -> str:
+        """Return what a drafted step yields by depth, what it would have to, and whether its drafts are long enough."""
+        longest = {cell.depth: cell.n_max for cell in self.study.run.cells if cell.spec_type != "none"}
+        said = []
+        for row in break_even_frame(self.study).to_dict("records"):
+            drafts = longest.get(int(row["depth"]), 0)
+            least = row["low"] if row["low"] == row["low"] else row["estimate"]
+            beyond = f", more than a draft of {drafts} can yield" if drafts and least > 1 + drafts else ""
+            said.append(
+                f"At depth {row['depth']} a drafted step yields {_text(row['length'], 2)} tokens and would have to yield "
+                f"{in_words(row)} to be worth its time{beyond}."
+            )
+        return " ".join(said)
+
     def _surer(self) -> str:
         """Return how to get more certainty, for all cells and for the one that has the least."""
         run = self.study.run
@@ -254,7 +281,9 @@ class EconomicsPage:
         prompts = max(MORE_PROMPTS, 2 * int(self.ratios["pairs"].max()))
         width = self.ratios["high"] - self.ratios["low"]
         cells = self.ratios.assign(width=width)
-        least = cells.sort_values(["n", "width"], ascending=[True, False], na_position="first").iloc[0]
+        # A refused cell has no interval to narrow: whether other prompts would be kept is another question.
+        open_to_more = cells[cells["refused"] == ""]
+        least = open_to_more.sort_values(["n", "width"], ascending=[True, False], na_position="first").iloc[0]
         all_cells = code_text(measure_more(run, "05_economics", prompts))
         one_cell = code_text(decide_one(run, least["regime"], int(least["depth"])))
         return f"More prompts narrow the intervals: {all_cells}, or an hour for the least certain cell, {one_cell}."
