@@ -92,7 +92,7 @@ def install_steps(work: Path) -> list[tuple[str, list[str]]]:
         ("build tools", [*locked, "-r", "requirements-build.lock"]),
         ("requirements", [*locked, "--only-binary", ":all:", "-r", str(work / "others.txt")]),
         (
-            "the engine, which compiles for several minutes",
+            "the engine, which compiles for several minutes unless pip has kept it from before",
             [*locked, *fresh, "--no-build-isolation", "-r", str(work / "engine.txt")],
         ),
         ("this library", ["--no-deps", "--no-build-isolation", "--editable", "."]),

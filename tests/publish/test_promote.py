@@ -38,8 +38,10 @@ def show(places: SimpleNamespace, text: str, name: str = "03_acceptance") -> Non
     write_notebook(places.local_book / "chapters" / f"{name}.ipynb", v4.new_notebook(cells=[cell]))
 
 
-def promote_from(places: SimpleNamespace, names: list[str] | None = None) -> list[Path]:
-    return promote(places.local_book, places.book, local_runs=places.local_runs, runs=places.runs, names=names)
+def promote_from(places: SimpleNamespace, names: list[str] | None = None, *, dry_run: bool = False) -> list[Path]:
+    return promote(
+        places.local_book, places.book, local_runs=places.local_runs, runs=places.runs, names=names, dry_run=dry_run
+    )
 
 
 def refused(places: SimpleNamespace, message: str) -> None:
@@ -53,6 +55,16 @@ def test_a_chapter_goes_with_the_run_that_it_names(places: SimpleNamespace) -> N
     written = promote_from(places)
     assert written == [places.runs / RUN, places.book / "chapters" / "03_acceptance.ipynb"]
     assert sorted(path.name for path in (places.runs / RUN).iterdir()) == ["run.json", "samples.jsonl"]
+
+
+def test_a_dry_run_checks_and_writes_nothing(places: SimpleNamespace) -> None:
+    told = promote_from(places, dry_run=True)
+    assert not (places.book / "chapters").exists()
+    assert list(places.runs.iterdir()) == []
+    assert promote_from(places) == told
+    show(places, "a second, in the folder /home/somebody/models/")
+    with pytest.raises(Problem, match="names the folder"):
+        promote_from(places, dry_run=True)
 
 
 def test_a_run_that_no_chapter_names_stays_local(places: SimpleNamespace) -> None:

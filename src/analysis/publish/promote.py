@@ -26,7 +26,13 @@ _TEMPORARY = re.compile(r"(?<![\w$])/(?:var/)?tmp/[^\s\"]+")
 
 
 def promote(
-    local_book: Path, book: Path, *, local_runs: Path, runs: Path, names: Iterable[str] | None = None
+    local_book: Path,
+    book: Path,
+    *,
+    local_runs: Path,
+    runs: Path,
+    names: Iterable[str] | None = None,
+    dry_run: bool = False,
 ) -> list[Path]:
     """Copy local chapters, and the local runs that they name, into the committed book; return what was written.
 
@@ -38,6 +44,7 @@ def promote(
         local_runs: where this machine's runs lie.
         runs: where committed runs lie.
         names: the chapters to take; all by default.
+        dry_run: check, and return what would be written, without writing it.
 
     Raises:
         Problem: there is no such chapter; one was not executed or holds an error; one names this machine's folders,
@@ -61,11 +68,12 @@ def promote(
         check_anonymous(text, where=chapter.name)
         shown |= {run.name: run for run in named_runs(text, local_runs)}
     new_runs = [run for run in shown.values() if check_run(run, runs / run.name)]
-    for run in new_runs:
-        _copy_run(run, runs / run.name)
-    (book / CHAPTERS).mkdir(exist_ok=True)
-    for chapter in chapters:
-        shutil.copy2(chapter, book / CHAPTERS / chapter.name)
+    if not dry_run:
+        for run in new_runs:
+            _copy_run(run, runs / run.name)
+        (book / CHAPTERS).mkdir(exist_ok=True)
+        for chapter in chapters:
+            shutil.copy2(chapter, book / CHAPTERS / chapter.name)
     return [runs / run.name for run in new_runs] + [book / CHAPTERS / chapter.name for chapter in chapters]
 
 

@@ -268,8 +268,8 @@ class EconomicsPage:
             least = row["low"] if row["low"] == row["low"] else row["estimate"]
             beyond = f", more than a draft of {drafts} can yield" if drafts and least > 1 + drafts else ""
             said.append(
-                f"At depth {row['depth']} a drafted step yields {_text(row['length'], 2)} tokens and would have to yield "
-                f"{in_words(row)} to be worth its time{beyond}."
+                f"At depth {row['depth']} a drafted step yields {_text(row['length'], 2)} tokens and would have to "
+                f"yield {in_words(row)} to be worth its time{beyond}."
             )
         return " ".join(said)
 
