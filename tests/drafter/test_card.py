@@ -19,6 +19,11 @@ def first():
 
 
 @pytest.fixture(scope="module")
+def thin():
+    return json.loads((data_dir() / "drafters" / "smollm2-dspark-thin-training.json").read_text())
+
+
+@pytest.fixture(scope="module")
 def page():
     return (data_dir() / "drafters" / "README.md").read_text()
 
@@ -28,8 +33,23 @@ def test_the_recipes_of_the_shipped_drafter_are_those_a_user_runs(result, first)
     assert result["recipe"] == json.loads(json.dumps(shapes.recipe_for("gpu", 2).plain()))
 
 
-def test_the_cards_table_is_what_was_recorded(result, page):
+def test_the_cards_tables_are_what_was_recorded(result, thin, page):
     assert card.training_table(result) in page
+    assert card.training_table(thin) in page
+
+
+def test_the_smaller_drafter_was_made_as_the_card_says(thin, page):
+    recipe = shapes.recipe_for("gpu", 3, layers=1, block=4)
+    assert thin["recipe"] == json.loads(json.dumps(recipe.plain()))
+    assert "--seed 3 --layers 1 --block 4" in page
+    assert f"{recipe.shape.parameters():,} weights" in page
+    assert served_hash() in page
+
+
+def served_hash() -> str:
+    """Return the hash of the smaller drafter's file that its recorded run names."""
+    run = json.loads((data_dir() / "runs" / "smollm2-dspark-thin-machines-8d81d9" / "run.json").read_text())
+    return next(cell["drafter_sha256"] for cell in run["cells"] if cell["drafter_sha256"])
 
 
 def test_the_table_of_served_drafters_is_what_was_recorded(page):
@@ -41,9 +61,9 @@ def test_the_table_of_served_drafters_is_what_was_recorded(page):
     assert all(len(set(texts)) == 1 for texts in _texts_by_prompt(served))
 
 
-def test_the_cards_counts_are_what_was_recorded(result, first, page):
+def test_the_cards_counts_are_what_was_recorded(result, first, thin, page):
     flat = " ".join(page.split())
-    for one in (first, result):
+    for one in (first, result, thin):
         assert f"{sum(one['texts'].values()):,} answers" in flat
         assert f"{sum(one['answer_tokens'].values()) / 1e6:.1f} million tokens" in flat
         assert f"training {one['history'][-1]['seconds']:.0f} s" in flat

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.measure import knee
-from analysis.measure.knee import Factor, Point, change, parts_frame
+from analysis.measure.knee import Factor, Point, change, load_sweep, parts_frame
 from analysis.measure.study import Study, open_study
 from analysis.records import Problem
 
@@ -71,3 +71,10 @@ def test_points_must_differ_in_one_factor(study):
     same = Factor("n_max", "n_max", True, (Point("8", study, study), Point("8 again", study, study)))
     with pytest.raises(Problem, match=r"differ in 0 factors \(none\)"):
         knee._require_one_factor(same)
+
+
+def test_the_name_of_a_pair_is_no_factor(study):
+    named = knee.open_factors(load_sweep("smollm2-dspark-h200"))
+    layers = next(factor for factor in named if factor.name == "layers")
+    pairs = {cell.pair for point in layers.points for cell in point.drafted.run.cells if cell.spec_type != "none"}
+    assert pairs == {"smollm2-dspark", "smollm2-dspark-thin"}

@@ -163,3 +163,13 @@ class _Directory:
 
     def blocks(self):
         return ()
+
+
+def test_another_drafter_is_shown_beside_the_shipped_one_of_its_own_machine_only():
+    page = travels_page("smollm2-dspark-machines-5e2435", "smollm2-dspark-machines-7844a7")
+    shown = page.other_drafter("smollm2-dspark-thin-machines-8d81d9", on="second").text
+    assert "one layer" in shown
+    assert shown.count("| 2048 |") == shown.count("| 256 |") == 4
+    with pytest.raises(Problem, match="differ in machine"):
+        page.other_drafter("smollm2-dspark-thin-machines-8d81d9", on="first")
+    assert "No run" in page.other_drafter("", on="first").text

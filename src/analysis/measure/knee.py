@@ -210,7 +210,8 @@ def _require_one_factor(factor: Factor) -> None:
     for point in factor.points[1:]:
         drafted = (cell for cell in point.drafted.run.cells if cell.spec_type != "none")
         cell = next(cell for cell in drafted if (cell.regime, cell.depth) == (first.regime, first.depth))
-        differing = first.factors_that_differ(cell)
+        # A pair's name says nothing that its files and settings, which are factors themselves, do not say.
+        differing = tuple(name for name in first.factors_that_differ(cell) if name != "pair")
         if len(differing) != 1:
             raise Problem(
                 f"{factor.name} at {factor.points[0].value} and at {point.value} differ in {len(differing)} factors "

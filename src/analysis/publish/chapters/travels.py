@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 import pandas as pd
 
@@ -21,6 +22,7 @@ from analysis.publish.chapters.common import in_words, provenance, refusals
 from analysis.publish.chart import Chart
 from analysis.publish.frames import interval_texts
 from analysis.publish.tables import Markdown, escape_text, table
+from analysis.records import Problem
 
 NO_SWEEPS = "No sweep on both machines was named, so there is nothing to show of how many tokens to draft."
 
@@ -152,6 +154,36 @@ class TravelsPage:
         caption = f"Speed ratio by {factor.title} on both machines; 95 %, paired t (log), over prompts"
         return table(pd.DataFrame(rows), caption, f"travel-sweep-{name.replace('_', '-')}", columns=columns)
 
+    def other_drafter(self, run: str, *, on: Literal["first", "second"]) -> Markdown:
+        """Return the verdicts of another drafter's run of the same grid, beside those of one of the two machines.
+
+        Raises:
+            Problem: there is no such run, or it was measured on another machine or target.
+        """
+        if not run:
+            return Markdown("No run of another drafter was named.")
+        mine, other = self.first if on == "first" else self.second, open_study(run)
+        _require_same_target(mine, other)
+        frame = verdicts_beside(mine, other)
+        if frame.empty:
+            return Markdown(f"There are no verdicts of `{run}` and of `{mine.run.id}` to compare.")
+        for side in ("first", "second"):
+            frame[side] = [
+                in_words({name: row[f"{name}_{side}"] for name in ("estimate", "low", "high", "n", "refused")})
+                for row in frame.to_dict("records")
+            ]
+        headings = {
+            "regime": "regime",
+            "depth": "depth",
+            "first": "shipped: drafted / raw",
+            "verdict_first": "shipped: verdict",
+            "second": "other: drafted / raw",
+            "verdict_second": "other: verdict",
+        }
+        title = escape_text(other.run.title.removesuffix(f", {other.run.profile}"))
+        caption = f"{title}, `{other.run.id}`, beside the shipped drafter, both on {other.run.machine.cpu}"
+        return table(frame, f"{caption}; 95 %, paired t (log), over prompts", f"travel-other-{on}", columns=headings)
+
     def provenance(self) -> Markdown:
         """Return the boxes of both runs, and the names of the swept ones."""
         boxes = "\n\n".join(provenance(study, "05_economics").text for study in (self.first, self.second))
@@ -187,6 +219,16 @@ class TravelsPage:
 
     def _one_machine(self) -> bool:
         return self.first.run.machine == self.second.run.machine
+
+
+def _require_same_target(mine: Study, other: Study) -> None:
+    cells = [next(cell for cell in study.run.cells if cell.spec_type == "none") for study in (mine, other)]
+    differing = [name for name in cells[0].factors_that_differ(cells[1]) if name != "pair"]
+    if differing:
+        raise Problem(
+            f"the raw legs of {mine.run.id} and {other.run.id} differ in {', '.join(differing)}",
+            expected="one machine, engine, target and grid",
+        )
 
 
 def travels(
