@@ -1,6 +1,7 @@
 # Read by CMake at the end of configuring the engine (`tools/make_env.py` names it). It shortens the compilation and
 # leaves alone what decodes: ggml, llama, sampling, drafting and the server keep llama.cpp's release options. Vision is
-# linked and never called by this project; arguments, templates, downloads and HTTP run once a process or a request.
+# linked and never called by this project; arguments, templates, downloads and HTTP run once a process or a request. The
+# parser of chats keeps them too: a server that streams parses the whole text again at every token, beside the decoding.
 if(NOT CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)
     return()
 endif()
@@ -18,6 +19,7 @@ function(specbook_shorten_compilation)
             ${folder}/arg.cpp ${folder}/chat*.cpp ${folder}/peg-parser.cpp ${folder}/json-schema*.cpp
             ${folder}/download.cpp ${folder}/hf-cache.cpp ${folder}/preset.cpp
             ${folder}/jinja/*.cpp ${folder}/parsers/*.cpp)
+        list(REMOVE_ITEM seldom ${folder}/chat.cpp ${folder}/chat-peg-parser.cpp ${folder}/peg-parser.cpp)
         set_source_files_properties(${seldom} TARGET_DIRECTORY llama-common PROPERTIES COMPILE_OPTIONS -O0)
     endif()
 endfunction()

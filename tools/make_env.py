@@ -35,6 +35,7 @@ def main() -> int:
     started = time.monotonic()
     if not (environment / "bin" / "python").exists():
         venv.create(environment, with_pip=True)
+    drop_engine_built_otherwise(environment)
     for note, arguments in install_steps(environment):
         print(f"== {note}", flush=True)
         began = time.monotonic()
@@ -81,13 +82,14 @@ def install_steps(work: Path) -> list[tuple[str, list[str]]]:
     """Return what pip is to install, in order, after writing the lock's two parts into `work`.
 
     The build tools come first and build isolation is off, so that what compiles the engine is locked as well.
-    The engine comes by itself: with CMAKE_ARGS it must not be taken from pip's cache, which knows nothing of them.
+    The engine comes by itself, and anew where it is there: with CMAKE_ARGS it must not be taken from pip's cache, which
+    knows nothing of them, and with other options in tools/engine.cmake not from the environment.
     """
     engine, others = split_lock((ROOT / "requirements.lock").read_text())
     (work / "engine.txt").write_text(engine)
     (work / "others.txt").write_text(others)
     locked = ["--require-hashes", "--no-deps"]
-    fresh = ["--no-cache-dir", "--force-reinstall"] if os.environ.get("CMAKE_ARGS") else []
+    fresh = ["--force-reinstall", *(["--no-cache-dir"] if os.environ.get("CMAKE_ARGS") else [])]
     return [
         ("build tools", [*locked, "-r", "requirements-build.lock"]),
         ("requirements", [*locked, "--only-binary", ":all:", "-r", str(work / "others.txt")]),
@@ -97,6 +99,25 @@ def install_steps(work: Path) -> list[tuple[str, list[str]]]:
         ),
         ("this library", ["--no-deps", "--no-build-isolation", "--editable", "."]),
     ]
+
+
+def drop_engine_built_otherwise(environment: Path) -> bool:
+    """Take the engine out of pip's cache if it may have been built with another tools/engine.cmake; say whether it was.
+
+    pip finds what it has built by the source alone. A mark beside its cache says which options the engine in it had.
+    """
+    pip = [str(environment / "bin" / "python"), "-m", "pip", "cache"]
+    found = subprocess.run([*pip, "dir"], capture_output=True, text=True, check=False)
+    if found.returncode or not found.stdout.strip():
+        return False  # without a cache there is nothing in it
+    mark = Path(found.stdout.strip()) / "specbook-engine"
+    wanted = hashlib.sha256((ROOT / "tools" / "engine.cmake").read_bytes()).hexdigest()
+    if mark.is_file() and mark.read_text() == wanted:
+        return False
+    subprocess.run([*pip, "remove", ENGINE.replace("-", "_")], capture_output=True, check=False)
+    mark.parent.mkdir(parents=True, exist_ok=True)
+    mark.write_text(wanted)
+    return True
 
 
 def split_lock(lock: str) -> tuple[str, str]:

@@ -87,3 +87,26 @@ def test_other_cmake_args_ask_for_another_build(monkeypatch: pytest.MonkeyPatch,
     differing = [name for name in changed if changed[name] != engine_of[name]]
     assert [name.partition(",")[0] for name in differing] == ["the engine"]
     assert "--no-cache-dir" in changed[differing[0]]
+
+
+def test_an_engine_that_pip_kept_from_other_options_is_dropped_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    sys.path.insert(0, str(SCRIPT.parent))
+    import make_env as script
+
+    monkeypatch.setenv("PIP_CACHE_DIR", str(tmp_path / "cache"))
+    kept = tmp_path / "cache" / "wheels" / "ab" / "llama_cpp_python-0.3.36-py3-none-linux_x86_64.whl"
+    kept.parent.mkdir(parents=True)
+    kept.touch()
+    environment = Path(sys.prefix)
+    assert script.drop_engine_built_otherwise(environment)
+    assert not kept.exists()
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.touch()
+    assert not script.drop_engine_built_otherwise(environment)
+    assert kept.exists()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "tools").mkdir()
+    (tmp_path / "other" / "tools" / "engine.cmake").write_text("# other options")
+    monkeypatch.setattr(script, "ROOT", tmp_path / "other")
+    assert script.drop_engine_built_otherwise(environment)
+    assert not kept.exists()
