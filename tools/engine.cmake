@@ -15,12 +15,17 @@ function(specbook_shorten_compilation)
     endif()
     if(TARGET llama-common)
         get_target_property(folder llama-common SOURCE_DIR)
+        get_target_property(sources llama-common SOURCES)
         file(GLOB seldom
             ${folder}/arg.cpp ${folder}/chat*.cpp ${folder}/peg-parser.cpp ${folder}/json-schema*.cpp
             ${folder}/download.cpp ${folder}/hf-cache.cpp ${folder}/preset.cpp
             ${folder}/jinja/*.cpp ${folder}/parsers/*.cpp)
         list(REMOVE_ITEM seldom ${folder}/chat.cpp ${folder}/chat-peg-parser.cpp ${folder}/peg-parser.cpp)
         set_source_files_properties(${seldom} TARGET_DIRECTORY llama-common PROPERTIES COMPILE_OPTIONS -O0)
+        # Of an inline function that several files hold, the linker keeps the first: the optimised files stand first.
+        list(TRANSFORM sources PREPEND ${folder}/ REGEX "^[^/$]")
+        list(REMOVE_ITEM sources ${seldom})
+        set_property(TARGET llama-common PROPERTY SOURCES ${sources} ${seldom})
     endif()
 endfunction()
 
