@@ -10,7 +10,7 @@ from analysis.launch import ServerConfig
 from analysis.launch.config import user_argv
 from analysis.measure.access import ServerAccess
 from analysis.measure.candidates import Shares, lengths_to_try, with_setting
-from analysis.measure.decide import answers_of, decide, decide_between, pair_of_files
+from analysis.measure.decide import answers_of, decide, decide_between, length_of, method_of, pair_of_files
 from analysis.measure.plan import DRAFTED, LegPlan
 from analysis.records import Problem
 from factories import make_cell
@@ -130,3 +130,37 @@ def test_a_time_has_a_unit(text, seconds):
 def test_what_is_no_time_is_said(text):
     with pytest.raises(Problem, match="is no time"):
         seconds_of(text)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "given", "expected"),
+    [
+        ("none,draft-dspark", None, ("draft-dspark", "told")),
+        ("none,draft-dspark", "draft-dspark", ("draft-dspark", "told")),
+        ("draft-simple,ngram-mod", "ngram-mod", ("ngram-mod", "told")),
+        ("", "draft-dspark", ("draft-dspark", "given")),
+        ("", None, ("draft-simple", "assumed")),
+        ("none", None, ("draft-simple", "assumed")),
+    ],
+)
+def test_what_the_server_says_of_its_drafting_comes_first(kinds, given, expected):
+    assert method_of(kinds, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("kinds", "given", "said"),
+    [
+        ("none,draft-dspark", "draft-simple", "drafts by draft-dspark; expected draft-simple"),
+        ("draft-simple,ngram-mod", None, "draft-simple and ngram-mod; expected one method"),
+        ("draft-of-tomorrow", None, "draft-of-tomorrow; expected one method"),
+    ],
+)
+def test_a_method_that_is_contradicted_or_not_one_is_refused(kinds, given, said):
+    with pytest.raises(Problem, match=said):
+        method_of(kinds, given)
+
+
+def test_a_longest_draft_is_not_less_than_what_was_seen():
+    assert (length_of(5, 0), length_of(5, 8)) == (5, 8)
+    with pytest.raises(Problem, match="longest draft seen is 5 tokens; expected at most 3"):
+        length_of(5, 3)

@@ -15,7 +15,7 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.convert.pairs import load_pair
 from analysis.measure.access import ServerAccess
-from analysis.measure.decide import Outcome, decide_between, pair_of_files
+from analysis.measure.decide import Outcome, Said, decide_between, pair_of_files
 from analysis.measure.decide import decide as measure_and_decide
 from analysis.records import Pair, Problem, SpecType
 from analysis.stats import Interval
@@ -37,7 +37,7 @@ def decide(
     drafted_key_file: Annotated[str, typer.Option(help="A file with the drafting server's key, if another.")] = "",
     spec_type: Annotated[
         str,
-        typer.Option(help="How the drafter drafts; default: what its file is made for, or draft-simple of servers."),
+        typer.Option(help="How the drafter drafts; default: what its file is made for, or what the server says."),
     ] = "",
     n_max: Annotated[
         int | None, typer.Option(min=1, help="With two addresses: the longest draft; default: what is seen.")
@@ -46,18 +46,25 @@ def decide(
     regimes: Annotated[str, typer.Option(help="Some of invention, continuation, recall, prose; default: all.")] = "",
     budget: Annotated[str, typer.Option(help="How long measuring may take: 90s, 5min, 1h.")] = "5min",
     corpus: Annotated[str, typer.Option(help="A directory with text to prompt with; else Python's own.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Begin a new run; the old one is kept.")] = False,
+    same_servers: Annotated[
+        bool, typer.Option("--same-servers", help="With two addresses: drafter and settings are those of the run.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
 ) -> None:
     """Measure with and without the drafter and say, for each kind of text and depth: pays, loses or undecided."""
     options: dict[str, Any] = {"seconds": seconds_of(budget), "corpus": corpus, "size": _size(depths, regimes)}
+    options["again"] = again
     if raw_url or drafted_url:
         if not (raw_url and drafted_url) or target or drafter or pair:
             raise Problem(
                 "one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair"
             )
         servers = ServerAccess(raw_url, api_key_file), ServerAccess(drafted_url, drafted_key_file or api_key_file)
-        outcome = decide_between(*servers, spec_type=_kind(spec_type) or "draft-simple", n_max=n_max or 0, **options)
+        outcome = decide_between(*servers, Said(_kind(spec_type), n_max or 0, same_servers), **options)
         elsewhere = urlsplit(raw_url).hostname != urlsplit(drafted_url).hostname
+    elif same_servers or n_max:
+        raise Problem("--same-servers and --n-max are said of running servers", expected="--raw-url and --drafted-url")
     else:
         outcome = measure_and_decide(_pair(target, drafter, pair, spec_type, options["size"]), **options)
         elsewhere = False

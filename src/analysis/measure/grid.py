@@ -9,6 +9,7 @@ from itertools import groupby
 from tqdm import tqdm
 
 from analysis.launch.engine import FoundEngine
+from analysis.measure.continued import before
 from analysis.measure.filler import Tokenize
 from analysis.measure.life import SLOT_FILLS, Life
 from analysis.measure.plan import Grid, LegPlan, balanced_order
@@ -159,6 +160,7 @@ def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting
                 name=f"{name}-{begun + number}",
                 api_key=_key(leg, setting),
                 slots=slots,
+                before=before(writer.directory, name) if (leg.found or setting.found).url else None,
             )
         )
         for number, (name, leg) in enumerate(legs.items())
