@@ -1,16 +1,18 @@
 """`specbook decide` without a server: how time is shared, what is tried, how answers come about, what is refused."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from analysis.cli.decide import _print as printed
 from analysis.cli.decide import seconds_of
 from analysis.convert.pairs import load_pair
 from analysis.launch import ServerConfig
 from analysis.launch.config import user_argv
 from analysis.measure.access import ServerAccess
 from analysis.measure.candidates import Shares, lengths_to_try, with_setting
-from analysis.measure.decide import answers_of, decide, decide_between, length_of, method_of, pair_of_files
+from analysis.measure.decide import Outcome, answers_of, decide, decide_between, length_of, method_of, pair_of_files
 from analysis.measure.plan import DRAFTED, LegPlan
 from analysis.records import Problem
 from factories import make_cell
@@ -164,3 +166,19 @@ def test_a_longest_draft_is_not_less_than_what_was_seen():
     assert (length_of(5, 0), length_of(5, 8)) == (5, 8)
     with pytest.raises(Problem, match="longest draft seen is 5 tokens; expected at most 3"):
         length_of(5, 3)
+
+
+@pytest.mark.parametrize(
+    ("method", "n_max", "said"),
+    [
+        ("told", 4, "Drafted by ngram-simple, as the server says. Longest draft seen: 4. "),
+        ("given", 8, "as you say; the server does not tell. Longest draft seen: 4, of 8 as given. "),
+        ("assumed", 4, "assumed: the server does not tell, --spec-type would say it. Longest draft seen: 4. "),
+    ],
+)
+def test_what_is_known_of_a_running_server_is_one_line(study, capsys, method, n_max, said):
+    found = study("run", cells=[raw_cell(), make_cell()])
+    pair = replace(load_pair("smollm2-ngram"), n_max=n_max)
+    outcome = Outcome(found, pair, answers_of(found, extended=False, prompts=6), (), (), False, method)
+    printed(outcome, two_hosts=False)
+    assert said in " ".join(capsys.readouterr().out.split())

@@ -147,7 +147,7 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
 
 def _print_tried(outcome: Outcome) -> None:
     if not outcome.tried:
-        console.print(f"Longest draft: {outcome.pair.n_max}. Settings of running servers were not tried out.")
+        console.print(_as_served(outcome))
         return
     depth = min(cell.depth for cell in outcome.study.run.cells)
     tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
@@ -158,6 +158,20 @@ def _print_tried(outcome: Outcome) -> None:
         f"Best of the settings ({len(outcome.tried)}) tried on other prompts at depth {depth}: "
         f"n_max {outcome.pair.n_max}, p_min {outcome.pair.p_min:g} (tokens/s: {tried})"
     )
+
+
+def _as_served(outcome: Outcome) -> str:
+    """Return what is known of how a running server drafts."""
+    who = {
+        "told": "as the server says",
+        "given": "as you say; the server does not tell",
+        "assumed": "assumed: the server does not tell, --spec-type would say it",
+    }
+    longest = f"Longest draft seen: {outcome.longest_seen}"
+    if outcome.pair.n_max > outcome.longest_seen:
+        longest += f", of {outcome.pair.n_max} as given"
+    method = f"Drafted by {outcome.pair.spec_type}, {who.get(outcome.method, '')}"
+    return f"{method}. {longest}. Settings of running servers were not tried out."
 
 
 def _print_advice(outcome: Outcome) -> None:
