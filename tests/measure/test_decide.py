@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from analysis.cli.decide import _print as printed
-from analysis.cli.decide import seconds_of
+from analysis.cli.decide import advice, seconds_of
 from analysis.convert.pairs import load_pair
 from analysis.launch import ServerConfig
 from analysis.launch.config import user_argv
@@ -15,6 +15,7 @@ from analysis.measure.candidates import Shares, lengths_to_try, with_setting
 from analysis.measure.decide import Outcome, answers_of, decide, decide_between, length_of, method_of, pair_of_files
 from analysis.measure.plan import DRAFTED, LegPlan
 from analysis.records import Problem
+from analysis.records.model import REGIMES
 from factories import make_cell
 
 
@@ -182,3 +183,27 @@ def test_what_is_known_of_a_running_server_is_one_line(study, capsys, method, n_
     outcome = Outcome(found, pair, answers_of(found, extended=False, prompts=6), (), (), False, method)
     printed(outcome, two_hosts=False)
     assert said in " ".join(capsys.readouterr().out.split())
+
+
+def answers_like(verdicts):
+    places = [(regime, depth) for depth in (256, 2048) for regime in REGIMES]
+    return [SimpleNamespace(regime=r, depth=d, verdict=v) for (r, d), v in zip(places, verdicts, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (["loses", *["undecided"] * 7], "Do not pass it for invention at 256; 7 of 8 cells are open."),
+        (["pays", "pays", "undecided"], "Pass it for invention at 256 and continuation at 256; 1 of 3 cells is open."),
+        (["pays"] * 8, "Pass it."),
+        (["loses"] * 8, "Do not pass it."),
+        (["loses"] * 5 + ["undecided"] * 3, "Do not pass it in 5 of 8 cells, see the table; 3 of 8 cells are open."),
+        (
+            ["pays", "loses", "undecided"],
+            "Pass it for invention at 256; do not pass it for continuation at 256; 1 of 3 cells is open.",
+        ),
+        (["undecided"] * 8, "Nothing is decided yet."),
+    ],
+)
+def test_advice_says_where_it_holds_and_what_is_open(verdicts, said):
+    assert advice(answers_like(verdicts)) == said

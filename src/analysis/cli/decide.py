@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +16,15 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.convert.pairs import load_pair
 from analysis.measure.access import ServerAccess
-from analysis.measure.decide import Outcome, Said, decide_between, pair_of_files
+from analysis.measure.decide import Answer, Outcome, Said, decide_between, pair_of_files
 from analysis.measure.decide import decide as measure_and_decide
 from analysis.records import Pair, Problem, SpecType
 from analysis.stats import Interval
 
 _COLOURS = {"pays": "green", "loses": "red", "undecided": "yellow"}
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)?$")
+MOST_PLACES = 3
+"""As many cells are named in the advice; of more, the table tells which."""
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, None: 60}
 
 
@@ -174,18 +177,36 @@ def _as_served(outcome: Outcome) -> str:
     return f"{method}. {longest}. Settings of running servers were not tried out."
 
 
+def advice(answers: Sequence[Answer]) -> str:
+    """Return what the answers advise and where; a cell whose verdict is undecided, for whatever reason, is open."""
+    pays, loses = ([a for a in answers if a.verdict == verdict] for verdict in ("pays", "loses"))
+    if not (pays or loses):
+        return "Nothing is decided yet."
+    parts = [
+        f"{words}{_places(found, answers)}" for words, found in (("pass it", pays), ("do not pass it", loses)) if found
+    ]
+    open_cells = len(answers) - len(pays) - len(loses)
+    if open_cells:
+        parts.append(f"{open_cells} of {len(answers)} cells {'is' if open_cells == 1 else 'are'} open")
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _places(found: Sequence[Answer], answers: Sequence[Answer]) -> str:
+    if len(found) == len(answers):
+        return ""
+    if len(found) > MOST_PLACES:
+        return f" in {len(found)} of {len(answers)} cells, see the table"
+    return " for " + " and ".join(f"{answer.regime} at {answer.depth}" for answer in found)
+
+
 def _print_advice(outcome: Outcome) -> None:
-    verdicts = {answer.verdict for answer in outcome.answers}
-    if outcome.pays:
-        console.print("[green]Pass it.[/]")
-    elif outcome.loses:
-        console.print("[red]Do not pass it.[/]")
-    elif {"pays", "loses"} <= verdicts:
-        console.print("[yellow]It depends on the text and the depth: see the table.[/]")
-    else:
-        console.print("[yellow]Nothing is decided yet.[/]")
+    colour = "green" if outcome.pays else "red" if outcome.loses else "yellow"
+    console.print(f"[{colour}]{advice(outcome.answers)}[/]")
     if outcome.command:
-        if "pays" not in verdicts:
+        if outcome.loses:
+            console.print("How it is served without the drafter:")
+        elif all(answer.verdict != "pays" for answer in outcome.answers):
             console.print("How it was served with the drafter; no recommendation:")
         console.print(f"$ {harmless(shlex.join(outcome.command), 4096)}", soft_wrap=True)
 
@@ -200,6 +221,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "extended": outcome.extended,
         "n_max": outcome.pair.n_max,
         "p_min": outcome.pair.p_min,
+        "advice": advice(outcome.answers),
         "answers": [asdict(answer) for answer in outcome.answers],
         "tried": [asdict(tried) for tried in outcome.tried],
         "command": list(outcome.command),
