@@ -13,9 +13,10 @@ from analysis.launch.config import user_argv
 from analysis.measure.access import ServerAccess
 from analysis.measure.candidates import Shares, lengths_to_try, with_setting
 from analysis.measure.decide import Outcome, answers_of, decide, decide_between, length_of, method_of, pair_of_files
-from analysis.measure.plan import DRAFTED, LegPlan
+from analysis.measure.plan import DRAFTED, LegPlan, load_grid
 from analysis.records import Problem
 from analysis.records.model import REGIMES
+from analysis.records.places import repo_dir
 from factories import make_cell
 
 
@@ -207,3 +208,15 @@ def answers_like(verdicts):
 )
 def test_advice_says_where_it_holds_and_what_is_open(verdicts, said):
     assert advice(answers_like(verdicts)) == said
+
+
+def test_the_interval_that_lasts_needs_seven_prompts_as_the_tour_says(study):
+    planned = load_grid("decide").prompts
+    found = {
+        count: answers_of(
+            study(f"run-{count}", cells=[raw_cell(), make_cell()], prompts=count), extended=True, prompts=planned
+        )[0]
+        for count in (3, 6, 7)
+    }
+    assert [found[count].ratio.limits is not None for count in (3, 6, 7)] == [False, False, True]
+    assert "these need seven prompts of a kind" in (repo_dir() / "book" / "tour.md").read_text()

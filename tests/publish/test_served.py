@@ -1,10 +1,16 @@
 """What a card and a page say of servers that somebody else runs: what they told, and what nobody knows."""
 
+from dataclasses import replace
+
 import pytest
 
+from analysis.measure.estimate import ratio_frame
 from analysis.measure.study import open_study
 from analysis.publish.card import CardOptions, card_text
 from analysis.publish.card_audit import check_numbers, exact_card
+from analysis.publish.chapters.common import provenance
+from analysis.publish.chapters.economics import EconomicsPage
+from analysis.publish.served import extended_sentence, started_sentence
 from analysis.records import Engine
 from analysis.records.store import RunDir
 from factories import make_cell, make_life, make_run, make_sample
@@ -78,3 +84,48 @@ def test_gates_do_not_pass_what_a_server_does_not_tell(served):
     found = {found.gate: (found.level, found.saw) for found in served().findings}
     assert found["pair-fits"] == ("unchecked", "the server does not tell its files; none was read")
     assert found["one-factor"] == ("unchecked", "the servers do not tell their cache types, threads and batches")
+
+
+def test_a_run_that_was_added_to_says_what_its_plain_intervals_assume(served):
+    study = served(*(make_life(id=name) for name in ("raw-0", "drafted-1", "raw-2", "drafted-3")))
+    said = "measured in 2 calls, and plain intervals, as here, assume that nobody went on or stopped on their account"
+    card = card_text(study)
+    assert said in card
+    assert said in EconomicsPage(study, ratio_frame(study)).sentence().text
+    assert {one.outcome for one in check_numbers(card, exact_card(study, CardOptions()))} == {"follows"}
+
+
+def test_a_run_of_one_call_or_of_another_command_says_nothing_of_calls(served):
+    study = served()
+    twice = replace(study, lives=(make_life(id="raw-0"), make_life(id="raw-1")))
+    other = RunDir(study.directory.path, replace(study.run, profile="quick"))
+    assert extended_sentence(study) == extended_sentence(replace(twice, directory=other)) == ""
+    assert extended_sentence(twice)
+
+
+@pytest.mark.parametrize(
+    ("continued", "alike", "said"),
+    [
+        (
+            "restarted",
+            True,
+            "leg raw were started again before a later call; who measured said that drafter and settings",
+        ),
+        ("not told", True, "leg raw do not tell whether they were started again before a later call; who measured"),
+        ("restarted", False, "started again before a later call; nobody said whether they are alike"),
+    ],
+)
+def test_servers_that_were_started_again_are_named(served, continued, alike, said):
+    study = served(
+        make_life(id="raw-0", continued="first"),
+        make_life(id="drafted-1", continued="first"),
+        make_life(id="raw-2", continued=continued, said_alike=alike),
+        make_life(id="drafted-3", continued="same", said_alike=alike),
+    )
+    assert said in rows(card_text(study))["servers"]
+    assert said in provenance(study, "05_economics").text
+
+
+def test_servers_that_stayed_the_same_are_no_news(served):
+    study = served(make_life(id="raw-0", continued="first"), make_life(id="raw-1", continued="same", said_alike=True))
+    assert started_sentence(study) == ""

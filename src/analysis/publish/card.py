@@ -21,7 +21,7 @@ from analysis.measure.study import Study
 from analysis.publish.card_tables import EXACT, CardTable, card_tables
 from analysis.publish.commands import measure_rows, pair_name, show_again
 from analysis.publish.promote import check_anonymous
-from analysis.publish.served import UNTOLD, is_served, settings, speculation
+from analysis.publish.served import UNTOLD, extended_sentence, is_served, settings, speculation, started_sentence
 from analysis.publish.tables import escape_text
 from analysis.records import Pair, Problem, Run
 from analysis.stats.intervals import FEW_CLUSTERS
@@ -164,6 +164,7 @@ def _body(study: Study, tables: Iterable[CardTable]) -> Iterator[str]:
         "`value [low, high] (n = prompts)`; without brackets there were too few prompts for an interval. Fewer than "
         f"{FEW_CLUSTERS} prompts are few: the interval is then easily too narrow."
     )
+    yield extended_sentence(study)
     for table in tables:
         yield f"## {table.title}"
         yield table.note
@@ -187,6 +188,7 @@ def _provenance(study: Study) -> Iterator[str]:
         ("text", f"{run.corpus}, SHA-256 {run.corpus_sha256[:16]}"),
         ("measured", f"{run.created} to {run.ended or 'not finished'}"),
         ("specbook", f"commit {run.commit or 'not known'}{', with uncommitted changes' if run.dirty else ''}"),
+        *([("servers", started)] if (started := started_sentence(study)) else []),
         *((f"file {number}", f"{f.path}, {f.size} bytes, SHA-256 {f.sha256}") for number, f in enumerate(run.files, 1)),
         *_settings(study),
     ]

@@ -3,6 +3,7 @@
 No server tells its threads, its cache types or its drafter's file, so none of that may be printed as if it were known.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -42,6 +43,41 @@ def settings(study: Study, *, leave_out: frozenset[str]) -> Iterator[tuple[str, 
     for field in fields(Cell):
         if field.name not in leave_out:
             yield field.name.replace("_", " "), shown_setting(study.run, field.name)
+
+
+def calls_of(study: Study) -> int:
+    """Return in how many calls a run was measured: as many as a leg had servers, or connections to one."""
+    servers = {life.id for life in study.lives} | {sample.server for sample in study.samples}
+    return max(Counter(name.rpartition("-")[0] for name in servers).values(), default=0)
+
+
+def extended_sentence(study: Study) -> str:
+    """Return what plain intervals assume of a run that `specbook decide` added to; empty where it did not."""
+    calls = calls_of(study)
+    if study.run.profile != DECIDED or calls < 2:
+        return ""
+    return (
+        f"This run was measured in {calls} calls, and plain intervals, as here, assume that nobody went on or stopped "
+        "on their account; those that `specbook decide` prints are wider and stay valid however often one looks."
+    )
+
+
+def started_sentence(study: Study) -> str:
+    """Return which servers of a run were started again between calls, or may have been; empty where none was."""
+    later = [life for life in study.lives if life.continued in ("restarted", "not told")]
+    parts = []
+    for continued, words in (
+        ("restarted", "were started again before a later call"),
+        ("not told", "do not tell whether they were started again before a later call"),
+    ):
+        legs = sorted({life.id.rpartition("-")[0] for life in later if life.continued == continued})
+        if legs:
+            parts.append(f"servers of the leg{'s' if len(legs) > 1 else ''} {' and '.join(legs)} {words}")
+    if not parts:
+        return ""
+    alike = all(life.said_alike for life in later)
+    said = "who measured said that drafter and settings are the same" if alike else "nobody said whether they are alike"
+    return f"{'; '.join(parts)}; {said}"
 
 
 def _as_far_as_known(study: Study, cell: Cell) -> str:

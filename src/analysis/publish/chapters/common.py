@@ -12,6 +12,7 @@ from analysis.measure.plan import Grid, load_grid
 from analysis.measure.study import Study, measure_study, open_study
 from analysis.publish.commands import measure_again, measure_rows
 from analysis.publish.formats import format_interval
+from analysis.publish.served import started_sentence
 from analysis.publish.tables import Markdown, escape_text
 from analysis.records import Run
 from analysis.stats.intervals import FEW_CLUSTERS
@@ -65,6 +66,8 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
             f"{run.created} to {run.ended or 'not finished'}, at commit {run.commit[:12] or 'unknown'}{dirty}",
         ),
     ]
+    if started := started_sentence(study):
+        rows.append(("servers", started))
     rows.append(("not checked", _unchecked(study)))
     lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
     warned = [escape_text(warning) for warning in _warned(study)] or ["of nothing that concerns the whole run"]
