@@ -19,7 +19,7 @@ from analysis.measure.estimate import cells_of, depth_frame, ratio_frame
 from analysis.measure.plan import RAW
 from analysis.measure.study import Study
 from analysis.publish.card_tables import EXACT, CardTable, card_tables
-from analysis.publish.commands import measure_rows, pair_name, show_again
+from analysis.publish.commands import START_THEM, measure_rows, needs_servers, pair_name, show_again
 from analysis.publish.promote import check_anonymous
 from analysis.publish.served import UNTOLD, extended_sentence, is_served, settings, speculation, started_sentence
 from analysis.publish.tables import escape_text
@@ -249,7 +249,10 @@ def _commands(run: Run) -> Iterator[str]:
     yield "In a checkout of specbook at the commit above, after `make env`. Check and print the recorded run:"
     yield _console([shlex.join(["specbook", verb, run.id]) for verb in ("validate", "gates", "card")])
     both_legs = len({cell.spec_type == "none" for cell in run.cells}) == 2
-    yield "Measure a row again, one command a row; what was measured before is not measured twice:"
+    if needs_servers(run):
+        yield f"Measure it again. {START_THEM}"
+    else:
+        yield "Measure a row again, one command a row; what was measured before is not measured twice:"
     yield _console(measure_rows(run, "05_economics" if both_legs else "04_depth_regime"))
 
 
