@@ -134,6 +134,9 @@ def test_the_command_prints_the_answers(local):
     assert result.exit_code == 0
     assert "Best of the settings (" in result.output or "One setting was tried, and taken" in result.output
     assert "specbook chapter 05_economics -p run smollm2-ngram" in result.output
+    for phase in ("trying settings: ", "measuring with and without the drafter: "):
+        assert result.output.count("\r" + phase) > 1
+    assert "sample/s" not in result.output
 
 
 def _samples(run: Path):

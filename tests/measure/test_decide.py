@@ -1,10 +1,12 @@
 """`specbook decide` without a server: how time is shared, what is tried, how answers come about, what is refused."""
 
 from dataclasses import replace
+from math import nan
 from types import SimpleNamespace
 
 import pytest
 
+from analysis.cli.decide import _plain as plain
 from analysis.cli.decide import _print as printed
 from analysis.cli.decide import advice, seconds_of
 from analysis.convert.pairs import load_pair
@@ -17,6 +19,7 @@ from analysis.measure.plan import DRAFTED, LegPlan, load_grid
 from analysis.records import Problem
 from analysis.records.model import REGIMES
 from analysis.records.places import repo_dir
+from analysis.stats.intervals import no_interval
 from factories import make_cell
 
 
@@ -220,3 +223,18 @@ def test_the_interval_that_lasts_needs_seven_prompts_as_the_tour_says(study):
     }
     assert [found[count].ratio.limits is not None for count in (3, 6, 7)] == [False, False, True]
     assert "these need seven prompts of a kind" in (repo_dir() / "book" / "tour.md").read_text()
+
+
+def test_the_table_says_refused_and_knows_no_reason_from_one_prompt(study, capsys):
+    found = study("run", cells=[raw_cell(), make_cell()], prompts=1)
+    (one,) = answers_of(found, extended=False, prompts=6)
+    none = replace(one, regime="recall", verdict="undecided", ratio=no_interval(nan, n=0, note="x"), because="refused")
+    shown = Outcome(found, load_pair("smollm2-ngram"), (one, none), (), (), False)
+    printed(shown, two_hosts=False)
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.splitlines()]
+    assert ["continuation", "256", "undecided"] in [row[:3] for row in rows]
+    assert ["recall", "256", "refused"] in [row[:3] for row in rows]
+    assert "open: one prompt" in said
+    assert "because of*: with *step cost*" in said
+    assert plain(shown)["answers"][1]["verdict"] == "undecided"

@@ -23,6 +23,10 @@ from analysis.stats import Interval
 
 _COLOURS = {"pays": "green", "loses": "red", "undecided": "yellow"}
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)?$")
+BECAUSE = (
+    "*because of*: with *step cost* a step takes so long that no acceptance could make it pay; with *acceptance* it "
+    "depends on how many drafted tokens are accepted, and the lines below say how many."
+)
 MOST_PLACES = 3
 """As many cells are named in the advice; of more, the table tells which."""
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, None: 60}
@@ -126,9 +130,10 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     console.print(f"{harmless(run.title)} on {harmless(run.machine.cpu)}, llama-server {harmless(run.engine.version)}")
     table = Table("regime", "depth", "answer", Column("drafted / raw", no_wrap=True), "because of", box=None)
     for answer in outcome.answers:
-        said = f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
-        table.add_row(answer.regime, str(answer.depth), said, _text(answer.ratio), answer.because)
+        said = "refused" if answer.because == "refused" else f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
+        table.add_row(answer.regime, str(answer.depth), said, _text(answer.ratio), _because(answer))
     console.print(table)
+    console.print(BECAUSE)
     for answer in outcome.answers:
         console.print(f"{answer.regime} at {answer.depth}: {harmless(answer.why)}")
     how = (
@@ -146,6 +151,13 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     console.print(f"Run: {harmless(run.id)}", soft_wrap=True)
     console.print(f"In the book: specbook chapter 05_economics -p run {harmless(run.id)}", soft_wrap=True)
     console.print("More prompts, narrower intervals: the same command again.")
+
+
+def _because(answer: Answer) -> str:
+    if answer.because == "refused":
+        return ""  # the column before says so, and the line below why
+    one = answer.ratio.n == 1 and answer.because != "nothing drafted"
+    return "open: one prompt" if one else answer.because
 
 
 def _print_tried(outcome: Outcome) -> None:

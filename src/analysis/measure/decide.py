@@ -23,6 +23,7 @@ from analysis.measure.legs import legs_of
 from analysis.measure.plan import DRAFTED, RAW, check_context, load_grid, raw_leg
 from analysis.measure.serving import Serving, serving_of
 from analysis.measure.study import Plan, Study, finished, measure_plan
+from analysis.measure.timebar import TimeBar
 from analysis.records import Cell, Known, Pair, Problem, Sample, Source, SpecType
 from analysis.records.places import local_dir
 from analysis.records.store import RunDir
@@ -145,9 +146,8 @@ def decide(
     setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=corpus_of(corpus))
     tried = try_settings(drafted, grid, setting, files, TRYING * seconds)
     best = with_setting(drafted, tried[0].n_max, tried[0].p_min)
-    allowed = Shares(grid.depths, max(0.0, end - time.monotonic()))
-    plan = Plan(best.pair, PROFILE, (raw_leg(best), best), grid, replace(setting, allowed=allowed))
-    study, extended = _measure(plan, files, again=again)
+    plan = Plan(best.pair, PROFILE, (raw_leg(best), best), grid, setting)
+    study, extended = _measure(plan, files, end - time.monotonic(), again=again)
     answers = answers_of(study, extended=extended, prompts=grid.prompts)
     outcome = Outcome(study, best.pair, answers, tuple(tried), (), extended)
     config = raw_leg(best).config if outcome.loses else best.config
@@ -214,10 +214,9 @@ def decide_between(
         engine=found.engine,
         found=found,
         corpus=corpus_of(corpus),
-        allowed=Shares(grid.depths, max(0.0, end - time.monotonic())),
     )
     plan = Plan(pair, PROFILE, legs, grid, setting)
-    study, extended = _measure(plan, (), again=again)
+    study, extended = _measure(plan, (), end - time.monotonic(), again=again)
     return Outcome(study, pair, answers_of(study, extended=extended, prompts=grid.prompts), (), (), extended, method)
 
 
@@ -357,13 +356,17 @@ def _share(found: BreakEven) -> str:
     return f"; {have:.2f} of the drafted are accepted, {needed:.2f} break even"
 
 
-def _measure(plan: Plan, files: Sequence[Path], *, again: bool) -> tuple[Study, bool]:
+def _measure(plan: Plan, files: Sequence[Path], seconds: float, *, again: bool) -> tuple[Study, bool]:
+    seconds = max(0.0, seconds)
     folder = local_dir() / "runs" / plan.run_id
     journal = folder / "samples.jsonl"
     extended = not again and journal.is_file() and journal.stat().st_size > 0
     if extended and not finished(plan):
         check_continued(RunDir.open(folder), plan.legs)
-    return measure_plan(plan, files, remeasure=again), extended
+    allowed = Shares(plan.grid.depths, seconds)
+    with TimeBar("measuring with and without the drafter", seconds) as bar:
+        timed = replace(plan, setting=replace(plan.setting, allowed=allowed, progress=bar))
+        return measure_plan(timed, files, remeasure=again), extended
 
 
 def _needs_drafter(spec_type: SpecType) -> bool:
