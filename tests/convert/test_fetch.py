@@ -2,6 +2,7 @@
 
 import errno
 import hashlib
+import logging
 import os
 import subprocess
 import sys
@@ -171,11 +172,14 @@ def test_the_hub_offline(offline_hub):
         fetch(HUB)
 
 
-def test_the_hub_unreachable(cache, monkeypatch):
+def test_the_hub_unreachable(cache, monkeypatch, capsys):
+    logger = logging.getLogger("huggingface_hub")
+    monkeypatch.setattr(logger, "handlers", [logging.StreamHandler(sys.stdout)])
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)  # between its retries
     with pytest.raises(Problem, match=r"m.gguf of nobody/nothing .*could not be"):
         fetch(HUB)
+    assert capsys.readouterr().out == "", "its retries are no news"
 
 
 def test_a_model_larger_than_the_disk(cache):

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from analysis.cli import app, load
 from analysis.launch import Server, ServerConfig
 from analysis.measure.access import ServerAccess
-from analysis.measure.decide import decide, decide_between
+from analysis.measure.decide import Said, decide, decide_between
 from analysis.measure.study import measure_study
 from analysis.publish.card import card_text
 from analysis.publish.validate import validate_run
@@ -60,7 +60,7 @@ def test_a_pair_of_this_machine_gets_answers_a_command_and_a_run(local):
 
 def test_two_addresses_get_answers_and_their_keys_leave_no_trace(servers, local, tmp_path, capfd):
     outcome = decide_between(
-        access(servers[0], tmp_path), access(servers[1], tmp_path), spec_type="ngram-simple", seconds=4, size=SIZE
+        access(servers[0], tmp_path), access(servers[1], tmp_path), Said("ngram-simple"), seconds=4, size=SIZE
     )
     assert len(outcome.answers) == 2
     assert outcome.study.run.cells[0].context == 1024
@@ -72,9 +72,48 @@ def test_two_addresses_get_answers_and_their_keys_leave_no_trace(servers, local,
         assert server.url.encode() not in written
 
 
+def test_servers_that_were_started_again_are_not_added_unless_it_is_said_that_they_are_alike(
+    servers, engine, local_target, local, tmp_path
+):
+    again = {"seconds": 1, "size": SIZE}
+    drafted = access(servers[1], tmp_path)
+    first = decide_between(access(servers[0], tmp_path), drafted, **again)
+    assert (first.pair.spec_type, first.method) == ("ngram-simple", "told")
+    assert decide_between(access(servers[0], tmp_path), drafted, **again).extended
+    before = len(first.study.directory.samples())
+    other = ServerConfig(model=local_target, context=1024, flash_attn="off", kv_k="q8_0")
+    with Server(engine, other) as restarted:
+        raw = access(restarted, tmp_path)
+        with pytest.raises(Problem, match=r"raw server was started again: .* --again .* --same-servers") as caught:
+            decide_between(raw, drafted, **again)
+        assert "\n" not in str(caught.value)
+        assert len(first.study.directory.samples()) == before
+        said = decide_between(raw, drafted, Said(same_servers=True), **again)
+        assert said.study.run.id == first.study.run.id
+        assert [life.continued for life in said.study.lives if life.id.startswith("raw")] == [
+            "first",
+            "same",
+            "restarted",
+        ]
+        assert [life.said_alike for life in said.study.lives][-2:] == [True, True]
+        fresh = decide_between(raw, drafted, again=True, **again)
+    assert not fresh.extended
+    assert {life.continued for life in fresh.study.lives} == {"first"}
+    assert len(list((local / "runs").iterdir())) == 2
+
+
+def test_what_a_server_says_of_its_drafting_is_not_contradicted(servers, local, tmp_path):
+    both = access(servers[0], tmp_path), access(servers[1], tmp_path)
+    with pytest.raises(Problem, match="drafts by ngram-simple; expected draft-simple"):
+        decide_between(*both, Said("draft-simple"), size=SIZE)
+    with pytest.raises(Problem, match="longest draft seen is 8 tokens; expected at most 3"):
+        decide_between(*both, Said(n_max=3), size=SIZE)
+    assert not (local / "runs").exists()
+
+
 def test_addresses_in_the_wrong_order_are_said(servers, local, tmp_path):
     with pytest.raises(Problem, match="drafts nothing|says that it drafts|drafted nothing"):
-        decide_between(access(servers[1], tmp_path), access(servers[0], tmp_path), spec_type="ngram-simple", size=SIZE)
+        decide_between(access(servers[1], tmp_path), access(servers[0], tmp_path), Said("ngram-simple"), size=SIZE)
     assert not (local / "runs").exists()
 
 
@@ -95,6 +134,9 @@ def test_the_command_prints_the_answers(local):
     assert result.exit_code == 0
     assert "Best of the settings (" in result.output or "One setting was tried, and taken" in result.output
     assert "specbook chapter 05_economics -p run smollm2-ngram" in result.output
+    for phase in ("trying settings: ", "measuring with and without the drafter: "):
+        assert result.output.count("\r" + phase) > 1
+    assert "sample/s" not in result.output
 
 
 def _samples(run: Path):

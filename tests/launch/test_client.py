@@ -8,8 +8,8 @@ import time
 import pytest
 
 from analysis.launch import Client, ServerFailed, Timeouts, TokensLost
-from analysis.launch.metrics import parse_metrics
-from analysis.records import Counters, Problem
+from analysis.launch.metrics import parse_metrics, parse_past
+from analysis.records import Counters, Past, Problem
 
 FINAL = {
     "stop": True,
@@ -292,6 +292,15 @@ llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="0"} 100
 llamacpp:spec_decode_num_accepted_tokens_per_pos_total{position="1"} 50
 """
     assert parse_metrics(page) == Counters(drafts=93, draft_tokens=451, accepted_tokens=150, accepted_per_pos=(100, 50))
+
+
+def test_what_a_server_counts_tells_its_process():
+    page = "llamacpp:prompt_tokens_total 386\nllamacpp:tokens_predicted_total 1.86e+02\nllamacpp:n_decode_total 79\n"
+    assert parse_past(page, "68141307851") == Past(
+        began="68141307851", prompt_tokens=386, predicted_tokens=186, decodes=79
+    )
+    assert parse_past(page, "<script>").began == ""
+    assert parse_past("llamacpp:n_decode_total 79\n", "68141307851") is None
 
 
 def test_metrics_of_a_server_that_never_drafted_are_zero():

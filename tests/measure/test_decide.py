@@ -1,18 +1,25 @@
 """`specbook decide` without a server: how time is shared, what is tried, how answers come about, what is refused."""
 
+from dataclasses import replace
+from math import nan
 from types import SimpleNamespace
 
 import pytest
 
-from analysis.cli.decide import seconds_of
+from analysis.cli.decide import _plain as plain
+from analysis.cli.decide import _print as printed
+from analysis.cli.decide import advice, seconds_of
 from analysis.convert.pairs import load_pair
 from analysis.launch import ServerConfig
 from analysis.launch.config import user_argv
 from analysis.measure.access import ServerAccess
 from analysis.measure.candidates import Shares, lengths_to_try, with_setting
-from analysis.measure.decide import answers_of, decide, decide_between, pair_of_files
-from analysis.measure.plan import DRAFTED, LegPlan
+from analysis.measure.decide import Outcome, answers_of, decide, decide_between, length_of, method_of, pair_of_files
+from analysis.measure.plan import DRAFTED, LegPlan, load_grid
 from analysis.records import Problem
+from analysis.records.model import REGIMES
+from analysis.records.places import repo_dir
+from analysis.stats.intervals import no_interval
 from factories import make_cell
 
 
@@ -130,3 +137,104 @@ def test_a_time_has_a_unit(text, seconds):
 def test_what_is_no_time_is_said(text):
     with pytest.raises(Problem, match="is no time"):
         seconds_of(text)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "given", "expected"),
+    [
+        ("none,draft-dspark", None, ("draft-dspark", "told")),
+        ("none,draft-dspark", "draft-dspark", ("draft-dspark", "told")),
+        ("draft-simple,ngram-mod", "ngram-mod", ("ngram-mod", "told")),
+        ("", "draft-dspark", ("draft-dspark", "given")),
+        ("", None, ("draft-simple", "assumed")),
+        ("none", None, ("draft-simple", "assumed")),
+    ],
+)
+def test_what_the_server_says_of_its_drafting_comes_first(kinds, given, expected):
+    assert method_of(kinds, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("kinds", "given", "said"),
+    [
+        ("none,draft-dspark", "draft-simple", "drafts by draft-dspark; expected draft-simple"),
+        ("draft-simple,ngram-mod", None, "draft-simple and ngram-mod; expected one method"),
+        ("draft-of-tomorrow", None, "draft-of-tomorrow; expected one method"),
+    ],
+)
+def test_a_method_that_is_contradicted_or_not_one_is_refused(kinds, given, said):
+    with pytest.raises(Problem, match=said):
+        method_of(kinds, given)
+
+
+def test_a_longest_draft_is_not_less_than_what_was_seen():
+    assert (length_of(5, 0), length_of(5, 8)) == (5, 8)
+    with pytest.raises(Problem, match="longest draft seen is 5 tokens; expected at most 3"):
+        length_of(5, 3)
+
+
+@pytest.mark.parametrize(
+    ("method", "n_max", "said"),
+    [
+        ("told", 4, "Drafted by ngram-simple, as the server says. Longest draft seen: 4. "),
+        ("given", 8, "as you say; the server does not tell. Longest draft seen: 4, of 8 as given. "),
+        ("assumed", 4, "assumed: the server does not tell, --spec-type would say it. Longest draft seen: 4. "),
+    ],
+)
+def test_what_is_known_of_a_running_server_is_one_line(study, capsys, method, n_max, said):
+    found = study("run", cells=[raw_cell(), make_cell()])
+    pair = replace(load_pair("smollm2-ngram"), n_max=n_max)
+    outcome = Outcome(found, pair, answers_of(found, extended=False, prompts=6), (), (), False, method)
+    printed(outcome, two_hosts=False)
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def answers_like(verdicts):
+    places = [(regime, depth) for depth in (256, 2048) for regime in REGIMES]
+    return [SimpleNamespace(regime=r, depth=d, verdict=v) for (r, d), v in zip(places, verdicts, strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "said"),
+    [
+        (["loses", *["undecided"] * 7], "Do not pass it for invention at 256; 7 of 8 cells are open."),
+        (["pays", "pays", "undecided"], "Pass it for invention at 256 and continuation at 256; 1 of 3 cells is open."),
+        (["pays"] * 8, "Pass it."),
+        (["loses"] * 8, "Do not pass it."),
+        (["loses"] * 5 + ["undecided"] * 3, "Do not pass it in 5 of 8 cells, see the table; 3 of 8 cells are open."),
+        (
+            ["pays", "loses", "undecided"],
+            "Pass it for invention at 256; do not pass it for continuation at 256; 1 of 3 cells is open.",
+        ),
+        (["undecided"] * 8, "Nothing is decided yet."),
+    ],
+)
+def test_advice_says_where_it_holds_and_what_is_open(verdicts, said):
+    assert advice(answers_like(verdicts)) == said
+
+
+def test_the_interval_that_lasts_needs_seven_prompts_as_the_tour_says(study):
+    planned = load_grid("decide").prompts
+    found = {
+        count: answers_of(
+            study(f"run-{count}", cells=[raw_cell(), make_cell()], prompts=count), extended=True, prompts=planned
+        )[0]
+        for count in (3, 6, 7)
+    }
+    assert [found[count].ratio.limits is not None for count in (3, 6, 7)] == [False, False, True]
+    assert "these need seven prompts of a kind" in (repo_dir() / "book" / "tour.md").read_text()
+
+
+def test_the_table_says_refused_and_knows_no_reason_from_one_prompt(study, capsys):
+    found = study("run", cells=[raw_cell(), make_cell()], prompts=1)
+    (one,) = answers_of(found, extended=False, prompts=6)
+    none = replace(one, regime="recall", verdict="undecided", ratio=no_interval(nan, n=0, note="x"), because="refused")
+    shown = Outcome(found, load_pair("smollm2-ngram"), (one, none), (), (), False)
+    printed(shown, two_hosts=False)
+    said = capsys.readouterr().out
+    rows = [line.split() for line in said.splitlines()]
+    assert ["continuation", "256", "undecided"] in [row[:3] for row in rows]
+    assert ["recall", "256", "refused"] in [row[:3] for row in rows]
+    assert "open: one prompt" in said
+    assert "because of*: with *step cost*" in said
+    assert plain(shown)["answers"][1]["verdict"] == "undecided"

@@ -5,8 +5,9 @@ import shlex
 import pytest
 
 from analysis.measure.study import open_study
+from analysis.publish.card import card_text
 from analysis.publish.chapters.common import provenance
-from analysis.publish.commands import measure_again, measure_rows, show_again
+from analysis.publish.commands import START_THEM, measure_again, measure_rows, show_again
 from analysis.publish.notebooks import find_notebook
 from analysis.publish.parameters import values_for
 from analysis.records import Engine
@@ -70,3 +71,51 @@ def test_the_box_of_a_served_run_says_what_could_not_be_checked(tmp_path):
     assert "not checked" in text
     assert "it does not tell them" in text
     assert "{dropdown} Reproduce one row" in text
+
+
+def served_run(*words, **changes):
+    engine = Engine(source="url", version="b10300", build=10300, commit="", backend="unknown")
+    return make_run(profile="decide", engine=engine, argv=words, **changes)
+
+
+@pytest.mark.parametrize(
+    ("words", "command"),
+    [
+        (
+            ("specbook", "decide", "--raw-url", "$URL", "--drafted-url=$URL", "--budget", "2min", "--same-servers"),
+            "specbook decide --raw-url RAW_URL --drafted-url DRAFTED_URL --budget 2min",
+        ),
+        (
+            ("__main__.py", "decide", "--raw-url", "$URL", "--drafted-url", "$URL", "--api-key-file", "../key1.txt"),
+            "specbook decide --raw-url RAW_URL --drafted-url DRAFTED_URL --api-key-file KEYFILE",
+        ),
+        (
+            ("specbook", "decide", "--raw-url=$URL", "--drafted-url=$URL", "--drafted-key-file=k", "--again"),
+            "specbook decide --raw-url RAW_URL --drafted-url DRAFTED_URL --drafted-key-file DRAFTED_KEYFILE",
+        ),
+        (
+            ("pytest", "-q"),
+            "specbook decide --raw-url RAW_URL --drafted-url DRAFTED_URL --depths 256 --regimes continuation",
+        ),
+    ],
+)
+def test_a_run_of_two_addresses_is_measured_again_by_decide(words, command):
+    run = served_run(*words)
+    assert measure_again(run, "05_economics") == command
+    assert measure_rows(run, "05_economics") == [command]
+
+
+def test_box_and_card_say_that_the_servers_are_started_first(tmp_path):
+    run = served_run(
+        "specbook", "decide", "--raw-url", "$URL", "--drafted-url", "$URL", "--api-key-file", "../key1.txt"
+    )
+    directory = RunDir.create(tmp_path / "run", run)
+    with directory.writing() as writer:
+        for number in range(5):
+            writer.append(make_sample(prompt_id=f"p-{number}", prompt_sha256=f"{number:064x}"))
+    study = open_study(str(tmp_path / "run"))
+    for text in (provenance(study, "05_economics").text, card_text(study)):
+        assert START_THEM in text
+        assert text.count("specbook decide --raw-url RAW_URL --drafted-url DRAFTED_URL --api-key-file KEYFILE") == 1
+        assert "papermill notebooks/05_economics.ipynb out.ipynb -p pair" not in text
+        assert "key1" not in text

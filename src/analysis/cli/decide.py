@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,13 +16,19 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.convert.pairs import load_pair
 from analysis.measure.access import ServerAccess
-from analysis.measure.decide import Outcome, decide_between, pair_of_files
+from analysis.measure.decide import Answer, Outcome, Said, decide_between, pair_of_files
 from analysis.measure.decide import decide as measure_and_decide
 from analysis.records import Pair, Problem, SpecType
 from analysis.stats import Interval
 
 _COLOURS = {"pays": "green", "loses": "red", "undecided": "yellow"}
 _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)?$")
+BECAUSE = (
+    "*because of*: with *step cost* a step takes so long that no acceptance could make it pay; with *acceptance* it "
+    "depends on how many drafted tokens are accepted, and the lines below say how many."
+)
+MOST_PLACES = 3
+"""As many cells are named in the advice; of more, the table tells which."""
 _UNITS = {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, None: 60}
 
 
@@ -37,7 +44,7 @@ def decide(
     drafted_key_file: Annotated[str, typer.Option(help="A file with the drafting server's key, if another.")] = "",
     spec_type: Annotated[
         str,
-        typer.Option(help="How the drafter drafts; default: what its file is made for, or draft-simple of servers."),
+        typer.Option(help="How the drafter drafts; default: what its file is made for, or what the server says."),
     ] = "",
     n_max: Annotated[
         int | None, typer.Option(min=1, help="With two addresses: the longest draft; default: what is seen.")
@@ -46,18 +53,25 @@ def decide(
     regimes: Annotated[str, typer.Option(help="Some of invention, continuation, recall, prose; default: all.")] = "",
     budget: Annotated[str, typer.Option(help="How long measuring may take: 90s, 5min, 1h.")] = "5min",
     corpus: Annotated[str, typer.Option(help="A directory with text to prompt with; else Python's own.")] = "",
+    again: Annotated[bool, typer.Option("--again", help="Begin a new run; the old one is kept.")] = False,
+    same_servers: Annotated[
+        bool, typer.Option("--same-servers", help="With two addresses: drafter and settings are those of the run.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print an object.")] = False,
 ) -> None:
     """Measure with and without the drafter and say, for each kind of text and depth: pays, loses or undecided."""
     options: dict[str, Any] = {"seconds": seconds_of(budget), "corpus": corpus, "size": _size(depths, regimes)}
+    options["again"] = again
     if raw_url or drafted_url:
         if not (raw_url and drafted_url) or target or drafter or pair:
             raise Problem(
                 "one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair"
             )
         servers = ServerAccess(raw_url, api_key_file), ServerAccess(drafted_url, drafted_key_file or api_key_file)
-        outcome = decide_between(*servers, spec_type=_kind(spec_type) or "draft-simple", n_max=n_max or 0, **options)
+        outcome = decide_between(*servers, Said(_kind(spec_type), n_max or 0, same_servers), **options)
         elsewhere = urlsplit(raw_url).hostname != urlsplit(drafted_url).hostname
+    elif same_servers or n_max:
+        raise Problem("--same-servers and --n-max are said of running servers", expected="--raw-url and --drafted-url")
     else:
         outcome = measure_and_decide(_pair(target, drafter, pair, spec_type, options["size"]), **options)
         elsewhere = False
@@ -116,9 +130,10 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     console.print(f"{harmless(run.title)} on {harmless(run.machine.cpu)}, llama-server {harmless(run.engine.version)}")
     table = Table("regime", "depth", "answer", Column("drafted / raw", no_wrap=True), "because of", box=None)
     for answer in outcome.answers:
-        said = f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
-        table.add_row(answer.regime, str(answer.depth), said, _text(answer.ratio), answer.because)
+        said = "refused" if answer.because == "refused" else f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
+        table.add_row(answer.regime, str(answer.depth), said, _text(answer.ratio), _because(answer))
     console.print(table)
+    console.print(BECAUSE)
     for answer in outcome.answers:
         console.print(f"{answer.regime} at {answer.depth}: {harmless(answer.why)}")
     how = (
@@ -138,9 +153,16 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     console.print("More prompts, narrower intervals: the same command again.")
 
 
+def _because(answer: Answer) -> str:
+    if answer.because == "refused":
+        return ""  # the column before says so, and the line below why
+    one = answer.ratio.n == 1 and answer.because != "nothing drafted"
+    return "open: one prompt" if one else answer.because
+
+
 def _print_tried(outcome: Outcome) -> None:
     if not outcome.tried:
-        console.print(f"Longest draft: {outcome.pair.n_max}. Settings of running servers were not tried out.")
+        console.print(_as_served(outcome))
         return
     depth = min(cell.depth for cell in outcome.study.run.cells)
     tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
@@ -153,18 +175,50 @@ def _print_tried(outcome: Outcome) -> None:
     )
 
 
+def _as_served(outcome: Outcome) -> str:
+    """Return what is known of how a running server drafts."""
+    who = {
+        "told": "as the server says",
+        "given": "as you say; the server does not tell",
+        "assumed": "assumed: the server does not tell, --spec-type would say it",
+    }
+    longest = f"Longest draft seen: {outcome.longest_seen}"
+    if outcome.pair.n_max > outcome.longest_seen:
+        longest += f", of {outcome.pair.n_max} as given"
+    method = f"Drafted by {outcome.pair.spec_type}, {who.get(outcome.method, '')}"
+    return f"{method}. {longest}. Settings of running servers were not tried out."
+
+
+def advice(answers: Sequence[Answer]) -> str:
+    """Return what the answers advise and where; a cell whose verdict is undecided, for whatever reason, is open."""
+    pays, loses = ([a for a in answers if a.verdict == verdict] for verdict in ("pays", "loses"))
+    if not (pays or loses):
+        return "Nothing is decided yet."
+    parts = [
+        f"{words}{_places(found, answers)}" for words, found in (("pass it", pays), ("do not pass it", loses)) if found
+    ]
+    open_cells = len(answers) - len(pays) - len(loses)
+    if open_cells:
+        parts.append(f"{open_cells} of {len(answers)} cells {'is' if open_cells == 1 else 'are'} open")
+    said = "; ".join(parts)
+    return f"{said[0].upper()}{said[1:]}."
+
+
+def _places(found: Sequence[Answer], answers: Sequence[Answer]) -> str:
+    if len(found) == len(answers):
+        return ""
+    if len(found) > MOST_PLACES:
+        return f" in {len(found)} of {len(answers)} cells, see the table"
+    return " for " + " and ".join(f"{answer.regime} at {answer.depth}" for answer in found)
+
+
 def _print_advice(outcome: Outcome) -> None:
-    verdicts = {answer.verdict for answer in outcome.answers}
-    if outcome.pays:
-        console.print("[green]Pass it.[/]")
-    elif outcome.loses:
-        console.print("[red]Do not pass it.[/]")
-    elif {"pays", "loses"} <= verdicts:
-        console.print("[yellow]It depends on the text and the depth: see the table.[/]")
-    else:
-        console.print("[yellow]Nothing is decided yet.[/]")
+    colour = "green" if outcome.pays else "red" if outcome.loses else "yellow"
+    console.print(f"[{colour}]{advice(outcome.answers)}[/]")
     if outcome.command:
-        if "pays" not in verdicts:
+        if outcome.loses:
+            console.print("How it is served without the drafter:")
+        elif all(answer.verdict != "pays" for answer in outcome.answers):
             console.print("How it was served with the drafter; no recommendation:")
         console.print(f"$ {harmless(shlex.join(outcome.command), 4096)}", soft_wrap=True)
 
@@ -179,6 +233,7 @@ def _plain(outcome: Outcome) -> dict[str, Any]:
         "extended": outcome.extended,
         "n_max": outcome.pair.n_max,
         "p_min": outcome.pair.p_min,
+        "advice": advice(outcome.answers),
         "answers": [asdict(answer) for answer in outcome.answers],
         "tried": [asdict(tried) for tried in outcome.tried],
         "command": list(outcome.command),

@@ -4,12 +4,15 @@ A fetched file is checked against its hash before it gets its name, and a second
 """
 
 import hashlib
+import logging
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO
@@ -24,6 +27,7 @@ from huggingface_hub.errors import (
     RepositoryNotFoundError,
     RevisionNotFoundError,
 )
+from huggingface_hub.utils import logging as hub_logging
 
 from analysis.convert.files import CHUNK, bar, disk_full_said, file_sha256, whole_file
 from analysis.convert.fixtures import make_fixture
@@ -240,13 +244,25 @@ def _download_from_hub(source: Source, *, progress: bool) -> str:
             f"{source.file} has {source.size} bytes and {free} are free",
             remedy="free some space and run again",
         )
-    return hf_hub_download(
-        source.repo,
-        source.file,
-        revision=source.revision or None,
-        cache_dir=models_dir() / "hub",
-        endpoint=os.environ.get("HF_ENDPOINT", hub_constants.ENDPOINT),
-    )
+    with _quiet_hub():
+        return hf_hub_download(
+            source.repo,
+            source.file,
+            revision=source.revision or None,
+            cache_dir=models_dir() / "hub",
+            endpoint=os.environ.get("HF_ENDPOINT", hub_constants.ENDPOINT),
+        )
+
+
+@contextmanager
+def _quiet_hub() -> Iterator[None]:
+    """Keep the hub's library from printing each of its attempts: when all fail, one line says so."""
+    before = hub_logging.get_verbosity()
+    hub_logging.set_verbosity(logging.ERROR)
+    try:
+        yield
+    finally:
+        hub_logging.set_verbosity(before)
 
 
 def _nearest(path: Path) -> Path:

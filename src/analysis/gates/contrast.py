@@ -54,7 +54,11 @@ class OneFactor:
     looks_at: Subject = "contrast"
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        """Refuse contrasts of cells that differ in no factor or in several."""
+        """Refuse contrasts of cells that differ in no factor or in several.
+
+        Of servers that somebody else runs, the settings in a cell are not the server's word.
+        """
+        served = evidence.run.engine.source == "url"
         for first_id, second_id in evidence.contrasts:
             first, second = evidence.cell(first_id), evidence.cell(second_id)
             if first is None or second is None:
@@ -63,6 +67,9 @@ class OneFactor:
                 complaint = _factor(first, second)[1]
             if complaint:
                 yield finding(self, "refuse", "contrast", f"{first_id} | {second_id}", f"differ in {complaint}")
+            elif served:
+                saw = "the servers do not tell their cache types, threads and batches"
+                yield finding(self, "unchecked", "contrast", f"{first_id} | {second_id}", saw)
 
 
 def _factor(first: Cell, second: Cell) -> tuple[str | None, str]:

@@ -26,9 +26,12 @@ class PairFits:
     looks_at: Subject = "cell"
 
     def check(self, evidence: Evidence) -> Iterator[Finding]:
-        """Refuse cells whose files do not fit, warn where they hardly do; report those whose files are not here."""
+        """Refuse cells whose files do not fit, warn where they hardly do; report those whose files are out of reach."""
         files = {file.sha256: file for file in evidence.run.files}
         for cell in evidence.by_cell:
+            if evidence.run.engine.source == "url" and _has_drafter(cell):
+                yield finding(self, "unchecked", "cell", cell.id, "the server does not tell its files; none was read")
+                continue
             if not cell.drafter_sha256:
                 continue
             paths = [_here(files.get(digest)) for digest in (cell.target_sha256, cell.drafter_sha256)]
@@ -57,6 +60,10 @@ def _misfits(cell: Cell, target: Path, drafter: Path, _changed: tuple[int, int])
     refused: list[tuple[Level, str]] = [("refuse", _words(found)) for found in fit.refused]
     warned: list[tuple[Level, str]] = [("warn", _words(found)) for found in fit.warned]
     return (*refused, *warned)
+
+
+def _has_drafter(cell: Cell) -> bool:
+    return cell.spec_type.startswith("draft-")
 
 
 def _words(found: Misfit) -> str:

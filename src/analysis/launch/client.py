@@ -6,16 +6,18 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeVar
 
 import httpx
 
 from analysis.launch.arrivals import Arrivals
 from analysis.launch.completion import PLAIN_SAMPLING, Completion, Prompt, Stream, completion_of
 from analysis.launch.errors import ServerFailed
-from analysis.launch.metrics import parse_metrics
+from analysis.launch.metrics import parse_metrics, parse_past
 from analysis.launch.steps import Steps
-from analysis.records import Counters, Problem
+from analysis.records import Counters, Past, Problem
+
+T = TypeVar("T")
 
 FACTS_S = 30.0
 """How long a server may take to say what it is, in seconds: no decoding stands in the way of that."""
@@ -131,13 +133,11 @@ class Client:
 
         The server prints six significant digits: from a million on, the three totals are rounded.
         """
-        answer = self._request("GET", "/metrics", accept=(200, 404, 501))
-        if answer.status_code != 200:
-            return None
-        try:
-            return parse_metrics(answer.text)
-        except (ValueError, OverflowError):
-            raise self._failure("GET /metrics holds a counter that is no number") from None
+        return self._counted(lambda answer: parse_metrics(answer.text))
+
+    def past(self) -> Past | None:
+        """Return what tells the server's process from another one; None where it offers no metrics."""
+        return self._counted(lambda answer: parse_past(answer.text, answer.headers.get("Process-Start-Time-Unix", "")))
 
     def tokenize(self, text: str, add_special: bool = False, *, parse_special: bool = False) -> tuple[int, ...]:
         """Return the tokens of a text.
@@ -205,6 +205,15 @@ class Client:
             "return_tokens": True,
         }
         return self._complete_streamed(body) if stream else self._complete_at_once(body)
+
+    def _counted(self, read: Callable[[httpx.Response], T]) -> T | None:
+        answer = self._request("GET", "/metrics", accept=(200, 404, 501))
+        if answer.status_code != 200:
+            return None
+        try:
+            return read(answer)
+        except (ValueError, OverflowError):
+            raise self._failure("GET /metrics holds a counter that is no number") from None
 
     def _complete_streamed(self, body: dict[str, Any]) -> Completion:
         body |= {"stream": True, "timings_per_token": True, "sse_ping_interval": -1}

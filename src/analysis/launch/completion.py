@@ -9,7 +9,7 @@ from analysis.launch.steps import Mark, Steps, derive_steps
 
 Stop = Literal["limit", "eos", "word", "unknown"]
 Prompt = str | Sequence[int]
-_NOT_IN_A_SAMPLE = ("trimmed", "withheld")
+_NOT_IN_A_SAMPLE = ("trimmed", "withheld", "kinds")
 
 # Everything that shapes a distribution, switched off: what is left is the temperature. A server's own defaults
 # (top_k 40, min_p 0.05 and whatever its operator set) never reach a measurement.
@@ -44,7 +44,8 @@ class Completion:
     empty for a request that was not streamed. `trimmed` counts accepted tokens past the end of the text,
     `replayed` evaluations that repeat accepted tokens (0 ms, no draft), `blurred` evaluations that could not be
     told apart, `withheld` tokens at the very end that were generated but never sent because they form an
-    unfinished character; they are in `predicted_n` and not in `tokens`.
+    unfinished character; they are in `predicted_n` and not in `tokens`. `kinds` is how the server says that it drafted,
+    empty where it does not say.
     """
 
     tokens: tuple[int, ...]
@@ -65,6 +66,7 @@ class Completion:
     blurred: int
     withheld: int
     stop: Stop
+    kinds: str = ""
 
     def measured(self) -> dict[str, Any]:
         """Return the fields of `records.Sample` that a request fills."""
@@ -169,6 +171,7 @@ def completion_of(
         KeyError, TypeError, ValueError: the message lacks what was asked for.
     """
     timings = final["timings"]
+    settings = final.get("generation_settings")
     stops: dict[str, Stop] = {"limit": "limit", "eos": "eos", "word": "word"}
     return Completion(
         tokens=tokens,
@@ -189,6 +192,7 @@ def completion_of(
         blurred=steps.blurred,
         withheld=int(timings["predicted_n"]) - len(tokens),
         stop=stops.get(str(final.get("stop_type")), "unknown"),
+        kinds=str(settings.get("speculative.types") or "") if isinstance(settings, dict) else "",
     )
 
 

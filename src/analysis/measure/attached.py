@@ -20,6 +20,9 @@ from analysis.measure.plan import DRAFTED, RAW, Grid, LegPlan, check_context
 from analysis.records import Machine, Pair, Problem, Source
 from analysis.records.places import repo_dir
 
+NOT_TOLD = frozenset({"kv_k", "kv_v", "flash_attn", "batch", "ubatch", "threads", "target_sha256", "drafter_sha256"})
+"""Fields of a cell that a server tells nobody. They keep the engine's defaults, which no page shows as measured."""
+
 UNKNOWN_MACHINE = Machine(name="remote", cpu="a machine that is not known", cores=1, memory=0, os="not known")
 
 
@@ -38,8 +41,7 @@ def attach_to(access: ServerAccess) -> tuple[FoundEngine, Attached]:
 def attached_leg(pair: Pair, seen: Attached, grid: Grid) -> LegPlan:
     """Return the leg of a running server, after holding what it says against the pair and the grid.
 
-    The settings that no server tells (cache types, flash attention, threads, batches) keep the engine's defaults in
-    the cells; `unknown_settings` is what pages say of them.
+    The settings that no server tells (`NOT_TOLD`) keep the engine's defaults in the cells.
 
     Raises:
         Problem: it does not say how long its context is, its context is too short, it holds another model than the

@@ -12,6 +12,7 @@ from analysis.measure.estimate import rate_of
 from analysis.measure.grid import Setting, Task
 from analysis.measure.plan import DRAFTED, Grid, LegPlan
 from analysis.measure.study import Plan, Study, measure_plan
+from analysis.measure.timebar import TimeBar
 from analysis.records import Pair
 
 TRIES = "decide-try"
@@ -101,13 +102,14 @@ def try_settings(leg: LegPlan, grid: Grid, setting: Setting, files: Sequence[Pat
     end = time.monotonic() + seconds
     found: list[Tried] = []
     slowest = 0.0
-    for n_max, p_min in _in_turn(leg.pair, found):
-        began = time.monotonic()
-        if found and began + slowest > end:
-            break
-        limit = Shares(small.depths, max(end - began, 0.0))
-        found.append(_try(leg, small, replace(setting, allowed=limit), files, (n_max, p_min)))
-        slowest = max(slowest, time.monotonic() - began)
+    with TimeBar("trying settings", seconds) as bar:
+        for n_max, p_min in _in_turn(leg.pair, found):
+            began = time.monotonic()
+            if found and began + slowest > end:
+                break
+            limited = replace(setting, allowed=Shares(small.depths, max(end - began, 0.0)), progress=bar)
+            found.append(_try(leg, small, limited, files, (n_max, p_min)))
+            slowest = max(slowest, time.monotonic() - began)
     return sorted(found, key=lambda tried: -tried.rate)
 
 

@@ -16,14 +16,17 @@ from analysis.launch.config import user_argv
 from analysis.measure.access import ServerAccess, corpus_of
 from analysis.measure.attached import attach_to, attached_leg, machine_of
 from analysis.measure.candidates import Shares, Tried, try_settings, with_setting
+from analysis.measure.continued import check_continued
 from analysis.measure.estimate import by_cell, rate_of, steps_of
 from analysis.measure.grid import Setting
 from analysis.measure.legs import legs_of
 from analysis.measure.plan import DRAFTED, RAW, check_context, load_grid, raw_leg
 from analysis.measure.serving import Serving, serving_of
-from analysis.measure.study import Plan, Study, measure_plan
-from analysis.records import Cell, Pair, Problem, Sample, Source, SpecType
+from analysis.measure.study import Plan, Study, finished, measure_plan
+from analysis.measure.timebar import TimeBar
+from analysis.records import Cell, Known, Pair, Problem, Sample, Source, SpecType
 from analysis.records.places import local_dir
+from analysis.records.store import RunDir
 from analysis.stats import BreakEven, Interval, RawLeg, Rule, Steps, Verdict, break_even, speed_ratio, verdict
 from analysis.stats.intervals import no_interval
 
@@ -58,7 +61,7 @@ class Outcome:
     """The answers, the run that holds what they rest on, the settings that were tried, and what to type.
 
     `command` starts the server as the answers advise; it is empty for servers that somebody else runs. `pair` is the
-    pair as it was measured.
+    pair as it was measured. Of such servers, `method` is who says how the drafter drafts.
     """
 
     study: Study
@@ -67,6 +70,12 @@ class Outcome:
     tried: tuple[Tried, ...]
     command: tuple[str, ...]
     extended: bool
+    method: Known = ""
+
+    @property
+    def longest_seen(self) -> int:
+        """Return the longest draft of any sample, in tokens."""
+        return max((max(sample.drafted, default=0) for sample in self.study.samples), default=0)
 
     @property
     def pays(self) -> bool:
@@ -105,7 +114,12 @@ def pair_of_files(target: Path, drafter: Path, *, spec_type: SpecType | None = N
 
 
 def decide(
-    pair: str | Pair, *, seconds: float = 300.0, corpus: str = "", size: dict[str, object] | None = None
+    pair: str | Pair,
+    *,
+    seconds: float = 300.0,
+    corpus: str = "",
+    size: dict[str, object] | None = None,
+    again: bool = False,
 ) -> Outcome:
     """Measure a pair with and without its drafter on this machine, and answer.
 
@@ -114,6 +128,7 @@ def decide(
         seconds: how long measuring may take; starting servers is part of it, a sample that began is finished.
         corpus: a directory with the text to prompt with.
         size: fields of `Grid` to change.
+        again: begin a new run; the one that is there is set aside. Settings that were tried are not tried again.
 
     Raises:
         Problem: the pair drafts nothing, a file or the engine is not as it must be, or a server failed.
@@ -131,59 +146,78 @@ def decide(
     setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=corpus_of(corpus))
     tried = try_settings(drafted, grid, setting, files, TRYING * seconds)
     best = with_setting(drafted, tried[0].n_max, tried[0].p_min)
-    allowed = Shares(grid.depths, max(0.0, end - time.monotonic()))
-    plan = Plan(best.pair, PROFILE, (raw_leg(best), best), grid, replace(setting, allowed=allowed))
-    study, extended = _measure(plan, files)
+    plan = Plan(best.pair, PROFILE, (raw_leg(best), best), grid, setting)
+    study, extended = _measure(plan, files, end - time.monotonic(), again=again)
     answers = answers_of(study, extended=extended, prompts=grid.prompts)
     outcome = Outcome(study, best.pair, answers, tuple(tried), (), extended)
     config = raw_leg(best).config if outcome.loses else best.config
     return replace(outcome, command=tuple(user_argv(config)))
 
 
+@dataclass(frozen=True)
+class Said:
+    """What who measures says of servers that somebody else runs.
+
+    `spec_type` is how the second drafts; None takes what it says after a first request, and draft-simple if it says
+    nothing. `n_max` is the longest draft it is set to (tokens), which no server tells; 0 takes the longest that a first
+    request shows. With `same_servers`, drafter and settings are those of the run that is there.
+    """
+
+    spec_type: SpecType | None = None
+    n_max: int = 0
+    same_servers: bool = False
+
+
 def decide_between(
     raw: ServerAccess,
     drafted: ServerAccess,
+    said: Said | None = None,
     *,
-    spec_type: SpecType = "draft-simple",
-    n_max: int = 0,
     seconds: float = 300.0,
     corpus: str = "",
     size: dict[str, object] | None = None,
+    again: bool = False,
 ) -> Outcome:
     """Measure two servers that somebody else runs, one without and one with a drafter, and answer.
 
     Args:
         raw: the server without a drafter.
         drafted: the server with one.
-        spec_type: how it drafts; a server does not tell its n_max, and before its first request not even this.
-        n_max: the longest draft it is set to; 0 takes the longest that a first request shows.
+        said: what you know of them.
         seconds: as for `decide`.
         corpus: as for `decide`.
         size: as for `decide`.
+        again: as for `decide`.
 
     Raises:
         Problem: both addresses are one server's, they are of different builds or hold different models, one drafts
-            where it should not or the other way round, or a server failed.
+            where it should not or the other way round, or otherwise than was given; they may be others than the run
+            was begun with; or a server failed.
     """
-    end = time.monotonic() + seconds
+    end, said = time.monotonic() + seconds, said or Said()
     if raw.url.rstrip("/") == drafted.url.rstrip("/"):
         raise Problem("one server cannot supply both legs", expected="two addresses: one without a drafter, one with")
     (raw_found, raw_seen), (found, seen) = attach_to(raw), attach_to(drafted)
     _check_alike(raw_seen, seen)
     grid = load_grid(PROFILE, **(size or {}))
-    bare = _served_pair(seen, "none", 0)
-    legs = [replace(attached_leg(bare, raw_seen, grid), found=raw_found)]
-    pair = _served_pair(seen, spec_type, n_max or longest_draft(drafted))
-    legs.append(replace(attached_leg(pair, seen, grid), found=found))
+    first = attached_leg(_served_pair(seen, "none", 0), raw_seen, grid)
+    longest, kinds = first_draft(drafted)
+    kind, method = method_of(kinds, said.spec_type)
+    pair = _served_pair(seen, kind, length_of(longest, said.n_max))
+    second = attached_leg(pair, seen, grid)
+    legs = (
+        replace(first, found=raw_found, said_alike=said.same_servers),
+        replace(second, found=found, said_alike=said.same_servers, method=method),
+    )
     setting = Setting(
         machine=machine_of(drafted),
         engine=found.engine,
         found=found,
         corpus=corpus_of(corpus),
-        allowed=Shares(grid.depths, max(0.0, end - time.monotonic())),
     )
-    study, extended = _measure(Plan(pair, PROFILE, tuple(legs), grid, setting), ())
-    return Outcome(study, pair, answers_of(study, extended=extended, prompts=grid.prompts), (), (), extended)
+    plan = Plan(pair, PROFILE, legs, grid, setting)
+    study, extended = _measure(plan, (), end - time.monotonic(), again=again)
+    return Outcome(study, pair, answers_of(study, extended=extended, prompts=grid.prompts), (), (), extended, method)
 
 
 def _check_alike(raw: Attached, drafted: Attached) -> None:
@@ -206,8 +240,8 @@ def _served_pair(seen: Attached, spec_type: SpecType, n_max: int) -> Pair:
     )
 
 
-def longest_draft(access: ServerAccess) -> int:
-    """Return the longest draft in a server's answer to a text that repeats itself.
+def first_draft(access: ServerAccess) -> tuple[int, str]:
+    """Return the longest draft (tokens) of a server's answer to a text that repeats itself, and how it says it drafted.
 
     Raises:
         Problem: it drafted nothing.
@@ -221,7 +255,48 @@ def longest_draft(access: ServerAccess) -> int:
             expected="drafts",
             remedy="start it with --spec-type and its drafter, or exchange the two addresses",
         )
-    return longest
+    return longest, answer.kinds
+
+
+def method_of(kinds: str, given: SpecType | None) -> tuple[SpecType, Known]:
+    """Return how a server drafts, and who says so.
+
+    Args:
+        kinds: its own words, such as `none,draft-dspark`; empty where it says nothing.
+        given: what who measures says.
+
+    Raises:
+        Problem: the two contradict each other; or it drafts in several ways and none was named, or in an unknown one.
+    """
+    told = [kind for kind in (part.strip() for part in kinds.split(",")) if kind not in ("", "none")]
+    if not told:
+        return given or "draft-simple", "given" if given else "assumed"
+    known: list[SpecType] = [kind for kind in SpecType.__args__ if kind in told]  # type: ignore[attr-defined]  # a Literal has them
+    said = " and ".join(told)
+    if given and given not in told:
+        raise Problem(
+            f"the server says that it drafts by {said}",
+            expected=f"{given}, as --spec-type says",
+            remedy="leave --spec-type out, or ask who runs it",
+        )
+    if not given and len(known) != 1:
+        raise Problem(f"the server says that it drafts by {said}", expected="one method", remedy="name it: --spec-type")
+    return given or known[0], "told"
+
+
+def length_of(seen: int, given: int) -> int:
+    """Return the longest draft that a server is set to: what was given, or else what was seen; both in tokens.
+
+    Raises:
+        Problem: it drafted more than was given.
+    """
+    if given and seen > given:
+        raise Problem(
+            f"the longest draft seen is {seen} tokens",
+            expected=f"at most {given}, as --n-max says",
+            remedy="leave --n-max out, or give what the server was started with",
+        )
+    return given or seen
 
 
 def answers_of(study: Study, *, extended: bool, prompts: int) -> tuple[Answer, ...]:
@@ -281,10 +356,17 @@ def _share(found: BreakEven) -> str:
     return f"; {have:.2f} of the drafted are accepted, {needed:.2f} break even"
 
 
-def _measure(plan: Plan, files: Sequence[Path]) -> tuple[Study, bool]:
-    journal = local_dir() / "runs" / plan.run_id / "samples.jsonl"
-    extended = journal.is_file() and journal.stat().st_size > 0
-    return measure_plan(plan, files), extended
+def _measure(plan: Plan, files: Sequence[Path], seconds: float, *, again: bool) -> tuple[Study, bool]:
+    seconds = max(0.0, seconds)
+    folder = local_dir() / "runs" / plan.run_id
+    journal = folder / "samples.jsonl"
+    extended = not again and journal.is_file() and journal.stat().st_size > 0
+    if extended and not finished(plan):
+        check_continued(RunDir.open(folder), plan.legs)
+    allowed = Shares(plan.grid.depths, seconds)
+    with TimeBar("measuring with and without the drafter", seconds) as bar:
+        timed = replace(plan, setting=replace(plan.setting, allowed=allowed, progress=bar))
+        return measure_plan(timed, files, remeasure=again), extended
 
 
 def _needs_drafter(spec_type: SpecType) -> bool:

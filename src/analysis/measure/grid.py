@@ -9,10 +9,12 @@ from itertools import groupby
 from tqdm import tqdm
 
 from analysis.launch.engine import FoundEngine
+from analysis.measure.continued import before
 from analysis.measure.filler import Tokenize
 from analysis.measure.life import SLOT_FILLS, Life
 from analysis.measure.plan import Grid, LegPlan, balanced_order
 from analysis.measure.prompts import Corpus, Prompt, build_prompts
+from analysis.measure.timebar import TimeBar
 from analysis.measure.together import group_of
 from analysis.records import Cell, Engine, Machine, Regime, Sample
 from analysis.records.store import RunDir, RunWriter
@@ -39,6 +41,8 @@ class Setting:
     """What every sample of a run shares: the hardware, the engine and the text.
 
     `allowed` is asked before every sample, in the order of measuring; one that is not allowed is passed over.
+    `progress` is shown in place of a bar that counts all samples: where time ends the measuring, so many are never
+    reached.
     """
 
     machine: Machine
@@ -47,6 +51,7 @@ class Setting:
     corpus: Corpus
     api_key: str = ""
     allowed: Callable[[Task], bool] = always
+    progress: TimeBar | None = None
 
 
 def tasks(legs: Sequence[LegPlan], grid: Grid, setting: Setting) -> list[Task]:
@@ -114,7 +119,8 @@ def _measure(
         prompts = prompts_of(grid, setting.corpus, client.tokenize, client.beginning())
         primed: dict[str, int] = {}
         title = f"{planned[0].leg.pair.name} {grid.title}"
-        progress = stack.enter_context(tqdm(total=len(planned), desc=title, unit="sample"))
+        counted = tqdm(total=len(planned), desc=title, unit="sample", disable=setting.progress is not None)
+        stack.enter_context(counted)
         for group in groups(planned):
             one = group[0]
             texts = prompts[one.cell.regime]
@@ -131,7 +137,9 @@ def _measure(
                 for sample in _samples(life, one, texts, missing, grid):
                     writer.append(sample)
             taken += len(missing)
-            progress.update(len(group))
+            counted.update(len(group))
+            if setting.progress:
+                setting.progress.update(len(missing))
     writer.write_steps()
     return taken
 
@@ -159,6 +167,7 @@ def _start(stack: ExitStack, writer: RunWriter, planned: Sequence[Task], setting
                 name=f"{name}-{begun + number}",
                 api_key=_key(leg, setting),
                 slots=slots,
+                before=before(writer.directory, name) if (leg.found or setting.found).url else None,
             )
         )
         for number, (name, leg) in enumerate(legs.items())

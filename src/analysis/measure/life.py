@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,12 +13,13 @@ from typing import Protocol, Self
 import numpy as np
 
 from analysis.gates.labels import label
-from analysis.launch import AnyServer, Client, Completion, Server, attach, is_local, read_host_state
+from analysis.launch import AnyServer, Client, Completion, Server, ServerFailed, attach, is_local, read_host_state
 from analysis.launch.engine import FoundEngine
+from analysis.measure.continued import Before
 from analysis.measure.plan import LegPlan
 from analysis.measure.prompts import Prompt
 from analysis.measure.together import ask_together
-from analysis.records import Cell, Counters, HostState, Problem, Sample, ServerLife
+from analysis.records import Cell, Continued, Counters, HostState, Past, Problem, Sample, ServerLife
 from analysis.records.model import Fill, parse
 from analysis.records.places import redact_word
 
@@ -58,7 +60,8 @@ class Journal(Protocol):
 class Life:
     """A context manager around one leg's server; leaving it writes the life's record, also after an error.
 
-    With `slots`, the server may save, restore and erase its slot; the folder for that is gone after it.
+    With `slots`, the server may save, restore and erase its slot; the folder for that is gone after it. `before` is
+    what a run knows of somebody else's server.
     """
 
     def __init__(
@@ -70,6 +73,7 @@ class Life:
         name: str,
         api_key: str = "",
         slots: bool = False,
+        before: Before | None = None,
     ) -> None:
         self.leg = leg
         self.name = name
@@ -84,6 +88,9 @@ class Life:
         self._warmups = 0
         self._sampled = False
         self._started = ""
+        self._before = before
+        self._continued: Continued = ""
+        self._past: Past | None = None
 
     def __enter__(self) -> Self:
         """Start the server and wait until it answers."""
@@ -93,6 +100,9 @@ class Life:
             # After loading: the page faults of reading a model are no sign of trouble, those of decoding are.
             self._host_before = host_state(self._url, self._server.pid)
             self._baseline = self.client.metrics()
+            if self._url:
+                self._past = self.client.past()
+                self._continued = self._before.continued(self._past) if self._before else ""
             if self.leg.at_once > 1:
                 check_slots(self.client, self.leg.at_once)
         except BaseException:
@@ -223,6 +233,11 @@ class Life:
     def record(self) -> ServerLife:
         """Return what there is to say of this life so far."""
         memory = self._server.memory()
+        if self._url:
+            with suppress(
+                ServerFailed
+            ):  # of one that is gone, what it counted at the beginning is the least it counted
+                self._past = self.client.past() or self._past
         return ServerLife(
             id=self.name,
             pair=self.leg.pair.name,
@@ -236,6 +251,10 @@ class Life:
             metrics=self._metrics,
             host_before=self._host_before,
             host_after=host_state(self._url, self._server.pid),
+            past=self._past,
+            continued=self._continued,
+            said_alike=self.leg.said_alike,
+            method=self.leg.method,
         )
 
     def _count(self, completions: Iterable[Completion]) -> None:

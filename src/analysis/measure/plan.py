@@ -9,7 +9,7 @@ from pydantic import Field
 
 from analysis.convert.named import read_toml
 from analysis.launch import FoundEngine, ServerConfig
-from analysis.records import Cell, Engine, Machine, Pair, Problem, Regime
+from analysis.records import Cell, Engine, Known, Machine, Pair, Problem, Regime
 from analysis.records.model import REGIMES, Fill, Positive, parse, record
 from analysis.records.places import data_dir
 
@@ -90,7 +90,8 @@ class LegPlan:
 
     `found` is the server of this leg alone, where each leg has one that somebody else runs. `at_once` is the number of
     requests that are made at the same time: as many as the server has slots, or one of a server that somebody else
-    runs, whose slots may be others' too.
+    runs, whose slots may be others' too. Of such a server, `said_alike` says that who measures knows its settings to be
+    those of the run, and `method` who says how it drafts.
     """
 
     leg: Leg
@@ -100,6 +101,8 @@ class LegPlan:
     drafter_sha256: str = ""
     found: FoundEngine | None = None
     at_once: int = 1
+    said_alike: bool = False
+    method: Known = ""
 
     def cell(self, grid: Grid, *, depth: int, regime: Regime, machine: Machine, engine: Engine) -> Cell:
         """Return the cell of this leg at one depth and regime."""

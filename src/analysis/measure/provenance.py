@@ -1,5 +1,6 @@
 """Where a run's numbers come from: packages, commit, files. Nothing in it names a user, a host or an address."""
 
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ from analysis.convert.files import file_sha256
 from analysis.records import FileHash
 from analysis.records.places import portable, redact_word, repo_dir
 
+_KEY_OPTION = re.compile(r"--[a-z-]*key(-file)?")
 PACKAGES = ("llama-cpp-python", "numpy", "scipy", "pandas", "httpx", "papermill", "jupyter-book", "specbook")
 
 
@@ -35,7 +37,12 @@ def commit() -> tuple[str, bool]:
 
 def command_line() -> tuple[str, ...]:
     """Return how this process was called, without addresses, keys and machine paths."""
-    return tuple(redact_word(word) for word in (Path(sys.argv[0]).name, *sys.argv[1:]))
+    words = (Path(sys.argv[0]).name, *sys.argv[1:])
+    before = ("", *words)
+    return tuple(
+        "$KEY" if _KEY_OPTION.fullmatch(option) else redact_word(word)
+        for option, word in zip(before, words, strict=False)
+    )
 
 
 def file_hashes(paths: Sequence[Path]) -> tuple[FileHash, ...]:

@@ -4,7 +4,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from huggingface_hub.errors import HFValidationError
@@ -19,10 +19,11 @@ from analysis.measure.estimate import cells_of, depth_frame, ratio_frame
 from analysis.measure.plan import RAW
 from analysis.measure.study import Study
 from analysis.publish.card_tables import EXACT, CardTable, card_tables
-from analysis.publish.commands import measure_rows, pair_name, show_again
+from analysis.publish.commands import START_THEM, measure_rows, needs_servers, pair_name, show_again
 from analysis.publish.promote import check_anonymous
+from analysis.publish.served import UNTOLD, extended_sentence, is_served, settings, speculation, started_sentence
 from analysis.publish.tables import escape_text
-from analysis.records import Cell, Pair, Problem, Run
+from analysis.records import Pair, Problem, Run
 from analysis.stats.intervals import FEW_CLUSTERS
 
 SAID = 3  # what a gate saw, at most, in a card; `specbook gates` prints all of it
@@ -163,44 +164,44 @@ def _body(study: Study, tables: Iterable[CardTable]) -> Iterator[str]:
         "`value [low, high] (n = prompts)`; without brackets there were too few prompts for an interval. Fewer than "
         f"{FEW_CLUSTERS} prompts are few: the interval is then easily too narrow."
     )
+    yield extended_sentence(study)
     for table in tables:
         yield f"## {table.title}"
         yield table.note
         yield pipe_table(table.headings, table.rows)
         yield f"Shown again from the recorded samples by:\n\n```console\n$ {show_again(run, table.chapter)}\n```"
-    yield from _provenance(run)
+    yield from _provenance(study)
     yield from _gates(study)
     yield from _corrections(run)
     yield from _commands(run)
 
 
-def _provenance(run: Run) -> Iterator[str]:
+def _provenance(study: Study) -> Iterator[str]:
+    run = study.run
     engine, machine = run.engine, run.machine
+    devices = ", ".join(machine.devices) or (UNTOLD if is_served(run) else "none but the processor")
     rows = [
         ("machine", f"{machine.cpu}, {machine.cores} cores, {machine.memory / 2**30:.0f} GiB, {machine.os}"),
-        ("devices", ", ".join(machine.devices) or "none but the processor"),
+        ("devices", devices),
         ("engine", f"llama-server {engine.version}, build {engine.build}, commit {engine.commit or 'not known'}"),
         ("backend", engine.backend),
         ("text", f"{run.corpus}, SHA-256 {run.corpus_sha256[:16]}"),
         ("measured", f"{run.created} to {run.ended or 'not finished'}"),
         ("specbook", f"commit {run.commit or 'not known'}{', with uncommitted changes' if run.dirty else ''}"),
+        *([("servers", started)] if (started := started_sentence(study)) else []),
         *((f"file {number}", f"{f.path}, {f.size} bytes, SHA-256 {f.sha256}") for number, f in enumerate(run.files, 1)),
-        *_settings(run.cells),
+        *_settings(study),
     ]
     yield "## How it was measured"
     yield pipe_table(("what", "as recorded"), [(name, escape_text(value)) for name, value in rows])
 
 
-def _settings(cells: tuple[Cell, ...]) -> Iterator[tuple[str, str]]:
+def _settings(study: Study) -> Iterator[tuple[str, str]]:
+    cells = study.run.cells
     drafted = [cell for cell in cells if cell.spec_type != "none"]
-    drafts = {f"{c.spec_type}, n_max {c.n_max}, n_min {c.n_min}, p_min {c.p_min:g}" for c in drafted}
-    yield "speculation", "; ".join(sorted(drafts)) or "none"
+    yield "speculation", speculation(study)
     yield "legs", "raw and drafted" if drafted and len(drafted) < len(cells) else "drafted" if drafted else "raw"
-    for field in fields(Cell):
-        if field.name in _PLACE:
-            continue
-        values = dict.fromkeys(str(getattr(cell, field.name)) for cell in cells)
-        yield field.name.replace("_", " "), ", ".join(values)
+    yield from settings(study, leave_out=_PLACE)
 
 
 def _gates(study: Study) -> Iterator[str]:
@@ -248,7 +249,10 @@ def _commands(run: Run) -> Iterator[str]:
     yield "In a checkout of specbook at the commit above, after `make env`. Check and print the recorded run:"
     yield _console([shlex.join(["specbook", verb, run.id]) for verb in ("validate", "gates", "card")])
     both_legs = len({cell.spec_type == "none" for cell in run.cells}) == 2
-    yield "Measure a row again, one command a row; what was measured before is not measured twice:"
+    if needs_servers(run):
+        yield f"Measure it again. {START_THEM}"
+    else:
+        yield "Measure a row again, one command a row; what was measured before is not measured twice:"
     yield _console(measure_rows(run, "05_economics" if both_legs else "04_depth_regime"))
 
 

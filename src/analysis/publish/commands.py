@@ -15,6 +15,19 @@ from analysis.records.places import repo_dir
 # What `specbook decide` chose for itself, its own command chooses again.
 DECIDED = "decide"
 
+# What no run records, with the word that stands for it in a command: addresses, and files that hold keys.
+PLACEHOLDERS = {
+    "--raw-url": "RAW_URL",
+    "--drafted-url": "DRAFTED_URL",
+    "--api-key-file": "KEYFILE",
+    "--drafted-key-file": "DRAFTED_KEYFILE",
+}
+START_THEM = (
+    "Start both servers as before, and put their addresses in place of RAW_URL and DRAFTED_URL; "
+    "how they were started, no server tells and no run records."
+)
+_ONE_CALL = frozenset({"--again", "--same-servers", "--json"})
+
 
 def pair_name(run: Run) -> str:
     """Return the pair of a run's drafted leg, else that of its only leg."""
@@ -28,7 +41,9 @@ def show_again(run: Run, chapter: str) -> str:
 
 
 def measure_again(run: Run, chapter: str) -> str:
-    """Return the command that measures a chapter anew."""
+    """Return the command that measures a chapter anew; of a run that `specbook decide` made, the one that made it."""
+    if _is_decided(run):
+        return _decide_again(run)
     return _line(["papermill", f"notebooks/{chapter}.ipynb", "out.ipynb", *_parameters(run)])
 
 
@@ -37,8 +52,8 @@ def measure_rows(run: Run, chapter: str) -> list[str]:
 
     A run that `specbook decide` made has one command, and a chapter that takes neither depth nor regime has none.
     """
-    if run.profile == DECIDED and run.argv[:1] == ("specbook",):
-        return [_line(run.argv)]
+    if _is_decided(run):
+        return [_decide_again(run)]
     known = _names(chapter)
     depth_name = next((name for name in ("depths", "depth") if name in known), "")
     if not depth_name or "regimes" not in known:
@@ -61,6 +76,40 @@ def decide_one(run: Run, regime: str, depth: int) -> str:
     """Return the command that gives an hour to one kind of text at one depth."""
     place = ["--regimes", regime, "--depths", str(depth)]
     return _line(["specbook", "decide", "--pair", _pair(run), *place, "--budget", "1h"])
+
+
+def needs_servers(run: Run) -> bool:
+    """Return whether the command that measures a run anew needs servers that somebody else starts."""
+    return run.engine.source == "url" and _is_decided(run)
+
+
+def _is_decided(run: Run) -> bool:
+    by_command = run.argv[:1] == ("specbook",) or run.argv[1:2] == (DECIDED,)
+    return run.profile == DECIDED and (by_command or run.engine.source == "url")
+
+
+def _decide_again(run: Run) -> str:
+    """Return the command that made a run, with words in place of what is recorded nowhere."""
+    if run.argv[1:2] != (DECIDED,) and run.engine.source == "url":
+        return _line(_decide_by_cells(run))
+    words: list[str] = []
+    for word in ("specbook", *run.argv[1:]):
+        option, equals, _ = word.partition("=")
+        if words and words[-1] in PLACEHOLDERS:
+            words.append(PLACEHOLDERS[words[-1]])
+        elif equals and option in PLACEHOLDERS:
+            words += [option, PLACEHOLDERS[option]]
+        elif word not in _ONE_CALL:
+            words.append(word)
+    return _line(words)
+
+
+def _decide_by_cells(run: Run) -> list[str]:
+    """Return the command that measures the cells of a run between two addresses; it was made by another program."""
+    regimes = sorted({cell.regime for cell in run.cells}, key=REGIMES.index)
+    depths = sorted({cell.depth for cell in run.cells})
+    addresses = [word for option in ("--raw-url", "--drafted-url") for word in (option, PLACEHOLDERS[option])]
+    return ["specbook", DECIDED, *addresses, "--depths", ",".join(map(str, depths)), "--regimes", ",".join(regimes)]
 
 
 def _names(chapter: str) -> frozenset[str]:

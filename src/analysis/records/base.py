@@ -11,7 +11,9 @@ from analysis.records.errors import Problem
 # 1: run.json, samples.jsonl (with compact steps), servers.jsonl, steps.parquet.
 # 2: blocks.jsonl of duels, evictions of GPU memory in the host's state, contexts filled without the prompt cache.
 # 3: runs of several workers: the machines of a run, and the worker, host and machine of a server's life.
-SCHEMA = 3
+# 4: lives of servers that somebody else runs: what such a server counted, whether it is the one of the life before, and
+#    who says how it drafts.
+SCHEMA = 4
 
 SpecType = Literal[
     "none",

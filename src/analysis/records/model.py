@@ -34,6 +34,7 @@ __all__ = [
     "REGIMES",
     "SCHEMA",
     "Cell",
+    "Continued",
     "Count",
     "Counters",
     "Duration",
@@ -41,11 +42,13 @@ __all__ = [
     "FileHash",
     "Fill",
     "HostState",
+    "Known",
     "Label",
     "LabelKind",
     "Machine",
     "Name",
     "Pair",
+    "Past",
     "Positive",
     "Profile",
     "Regime",
@@ -265,6 +268,26 @@ class Counters:
     accepted_per_pos: tuple[Count, ...] = ()
 
 
+# How a server that somebody else runs stands to the one that its leg was last measured on: there was none; the same
+# process; one that has counted no less since; one that was started again; or it does not tell.
+Continued = Literal["", "first", "same", "grown", "restarted", "not told"]
+# Who says how a server drafts: it does; who measured; or nobody.
+Known = Literal["", "told", "given", "assumed"]
+
+
+@record
+class Past:
+    """What a server says of its process so far (`/metrics`). The counts only grow while it lives.
+
+    `began` tells one process from another: digits, the start by a clock of the server's own. Empty where not told.
+    """
+
+    began: Annotated[str, Field(pattern=r"^\d*$", max_length=24)] = ""
+    prompt_tokens: Count
+    predicted_tokens: Count
+    decodes: Count
+
+
 @record
 class ServerLife:
     """One llama-server from start to stop, and what its counters said beside the stream's.
@@ -274,6 +297,9 @@ class ServerLife:
 
     Where a run was dealt to workers, `worker` and `host` number them within the run and `machine` is the host's name
     as in its cells; else they are empty.
+
+    Of a server that somebody else runs, `past` is what it counted by the end, `continued` how it stands to its leg's
+    life before, `said_alike` that who measured said its settings are the same, `method` who says how it drafts.
     """
 
     id: str
@@ -291,6 +317,10 @@ class ServerLife:
     worker: str = ""
     host: str = ""
     machine: str = ""
+    past: Past | None = None
+    continued: Continued = ""
+    said_alike: bool = False
+    method: Known = ""
 
 
 @record

@@ -85,7 +85,7 @@ def located(recorded: str) -> Path:
 
 
 _ADDRESS = re.compile(r"\b[a-z][a-z0-9+.-]*://[^\s\"'<>]+", re.IGNORECASE)
-_KEY_OPTION = re.compile(r"(--api-key(?:-file)?[ =])\S+|\b(bearer\s+)\S+", re.IGNORECASE)
+_KEY_OPTION = re.compile(r"(--(?:api|drafted)-key(?:-file)?[ =])\S+|\b(bearer\s+)\S+", re.IGNORECASE)
 
 
 def redact(text: str) -> str:

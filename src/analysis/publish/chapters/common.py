@@ -11,8 +11,9 @@ from analysis.gates import Finding
 from analysis.measure.access import ServerAccess
 from analysis.measure.plan import Grid, load_grid
 from analysis.measure.study import Study, measure_study, open_study
-from analysis.publish.commands import measure_again, measure_rows
+from analysis.publish.commands import START_THEM, measure_again, measure_rows, needs_servers
 from analysis.publish.formats import format_interval
+from analysis.publish.served import started_sentence
 from analysis.publish.tables import Markdown, escape_text
 from analysis.records import Run
 from analysis.stats.intervals import FEW_CLUSTERS
@@ -67,6 +68,8 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
             f"{run.created} to {run.ended or 'not finished'}, at commit {run.commit[:12] or 'unknown'}{dirty}",
         ),
     ]
+    if started := started_sentence(study):
+        rows.append(("servers", started))
     rows.append(("not checked", _unchecked(study)))
     lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
     warned = [escape_text(warning) for warning in _warned(study)] or ["of nothing that concerns the whole run"]
@@ -74,11 +77,12 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
     own = f"papermill notebooks/{chapter}.ipynb out.ipynb {parameters}"
     again = measure_again(run, chapter) if parameters is None else own
     body = "\n".join(lines)
-    rows_again = "\n".join(f"$ {command}" for command in measure_rows(run, chapter))
+    rows_again = "\n".join(f"$ {command}" for command in measure_rows(run, chapter) if command != again)
+    start = f" {START_THEM}" if needs_servers(run) and parameters is None else ""
     one_row = f"~~~{{dropdown}} Reproduce one row\n```console\n{rows_again}\n```\n~~~\n" if rows_again else ""
     return Markdown(
         f"````{{admonition}} Where these numbers come from\n:class: provenance\n{body}\n"
-        f"To measure them again:\n```console\n$ {again}\n```\n"
+        f"To measure them again:{start}\n```console\n$ {again}\n```\n"
         f"{one_row}````"
     )
 

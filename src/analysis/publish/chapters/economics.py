@@ -22,6 +22,7 @@ from analysis.publish.chart import Chart
 from analysis.publish.commands import DECIDED, decide_one, measure_more
 from analysis.publish.crossing_chart import measured_crossing
 from analysis.publish.frames import interval_texts
+from analysis.publish.served import extended_sentence
 from analysis.publish.tables import Markdown, code_text, escape_text, interval_table, table
 from analysis.stats import Interval
 
@@ -62,7 +63,7 @@ class EconomicsPage:
         return Markdown(
             f"{pair_in_words(self.study)} On {self.machine}, of {len(shown)} cells{more}, drafting {words}. "
             f"The speed ratio of drafted to raw decoding lies between {ends}. {self._needed()} "
-            f"{warned_sentence(self.study)} {self._surer()}"
+            f"{warned_sentence(self.study)} {extended_sentence(self.study)} {self._surer()}"
         )
 
     def ratio_chart(self) -> Chart | Markdown:
