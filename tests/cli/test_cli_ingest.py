@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from analysis.cli import main
+from analysis.measure.study import open_study
 
 LOGS = Path(__file__).parent.parent / "ingest" / "logs"
 
@@ -102,6 +103,27 @@ def test_a_log_and_a_run_are_diagnosed(specbook) -> None:
     status, out, _ = specbook("diagnose", "smollm2-ngram-quick-2a2692", "--json")
     assert status == 0
     assert {len(one["evidence"]) > 0 for one in json.loads(out)} == {True}
+
+
+def test_what_gates_refuse_enters_no_curve(specbook) -> None:
+    _, out, _ = specbook("diagnose", "smollm2-ngram-quick-2a2692", "--json")
+    (recall,) = [one for one in json.loads(out) if "recall" in one["curve"]]
+    study = open_study("smollm2-ngram-quick-2a2692")
+    kept = [s for s in study.publishable if study.cells[s.cell].regime == "recall" and s.leg == "drafted"]
+    assert 0 < len(kept) < 10
+    first = recall["positions"][0]
+    assert first["reached"] == sum(count > 0 for sample in kept for count in sample.drafted)
+    assert any("7 of 10 samples are refused and left out (text-of-its-regime 7)" in note for note in recall["notes"])
+    assert "depths are pooled: 256 (2 samples), 2048 (1 sample)" in recall["notes"]
+
+
+def test_a_leg_that_is_refused_whole_has_no_curve_and_says_so(specbook) -> None:
+    status, out, _ = specbook("diagnose", "smollm2-dspark-failures-5eeef2")
+    assert status == 0
+    block = out[out.index("invention, wrong-type") :].split("\n\n")[0]
+    assert "sign: none: no sample with a draft that may be used" in block
+    assert "6 of 6 samples are refused and left out (pair-fits 6)" in block
+    assert "conditional acceptance" not in block
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,8 @@ from analysis.ingest.diagnose import diagnose as diagnose_curve
 from analysis.ingest.gather import ingest
 from analysis.ingest.recorded import recorded
 from analysis.ingest.simulate import confused_falls, confusion, matrix
+from analysis.measure.study import Study, open_study
 from analysis.records import Problem
-from analysis.records.store import find_run
 
 
 class Meaning(StrEnum):
@@ -64,7 +64,7 @@ def diagnose(
 
 def _curves(source: str) -> list[Curve]:
     path = Path(source)
-    curves = report_curves(ingest([path])) if path.is_file() else run_curves(find_run(source))
+    curves = report_curves(ingest([path])) if path.is_file() else _of_run(open_study(source))
     if not curves:
         raise Problem(
             f"no curve along positions in {source}",
@@ -72,6 +72,22 @@ def _curves(source: str) -> list[Curve]:
             remedy="llama-server prints them from verbosity 4 on, and always on its /metrics page",
         )
     return curves
+
+
+def _of_run(study: Study) -> list[Curve]:
+    """Return a run's curves without what gates refuse; a sample that several refuse is counted for the first."""
+    fit = {sample.index for sample in study.publishable}
+    gates: dict[tuple[str, str], str] = {}
+    for found in study.findings:
+        if found.level == "refuse":
+            gates.setdefault((found.where.kind, found.where.id), found.gate)
+    refused = {}
+    for sample in study.samples:
+        if sample.index not in fit:
+            places = (("sample", str(sample.index)), ("cell", sample.cell), ("server", sample.server),
+                      ("run", study.run.id))  # fmt: skip
+            refused[sample.index] = next((gates[place] for place in places if place in gates), "its leg")
+    return run_curves(study.directory, refused)
 
 
 def plain(found: Diagnosis) -> dict[str, Any]:
@@ -95,7 +111,8 @@ def plain(found: Diagnosis) -> dict[str, Any]:
 def _show(found: Diagnosis) -> None:
     console.print(f"\n[bold]{harmless(found.curve.title)}[/]", soft_wrap=True)
     values = ["–" if isnan(value) else f"{value:.2f}" for value in found.curve.conditional[:16]]
-    console.print(f"conditional acceptance: {' '.join(values)}", soft_wrap=True)
+    if values:
+        console.print(f"conditional acceptance: {' '.join(values)}", soft_wrap=True)
     console.print(f"sign: [bold]{found.verdict}[/]", soft_wrap=True)
     if found.curve.groups:
         shares = ", ".join(f"{SIGNS[e.sign]} {e.share:.0%}" for e in found.evidence[:3])
@@ -104,6 +121,8 @@ def _show(found: Diagnosis) -> None:
         console.print(f"also: {SIGNS[one.sign]} ({one.share:.0%})", soft_wrap=True)
     for note in found.notes:
         console.print(f"note: {note}", soft_wrap=True)
+    if not found.causes:
+        return
     table = Table("may be", "because", "what would tell it apart", "seen", box=None, padding=(0, 2, 1, 0))
     for cause in found.causes:
         mark = "[green]setup agrees:[/] " if favoured(cause, found.curve) else ""
