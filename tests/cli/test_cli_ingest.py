@@ -39,6 +39,35 @@ def test_a_log_becomes_tables_and_says_what_is_not_known(specbook) -> None:
     assert "unchecked text-of-its-regime: a log holds no emitted text" in out
 
 
+def test_a_log_without_a_drafter_shows_what_it_prints_of_tokens_and_speeds(specbook) -> None:
+    status, out, _ = specbook("ingest", LOGS / "bundled-raw.log")
+    assert status == 0
+    for printed in ("160.46", "707.9", "85.24"):
+        assert printed in out
+    assert "decode rate: 82 [" in out
+    assert "not said" not in out
+    _, out, _ = specbook("ingest", LOGS / "bundled-raw.log", "--json")
+    assert [row["predicted_per_s"] for row in json.loads(out)["reports"]] == [89.0, 85.24, 84.03, 70.95]
+
+
+def test_gates_that_cannot_be_judged_for_one_reason_stand_in_one_line(specbook) -> None:
+    _, out, _ = specbook("ingest", LOGS / "bundled-ordinary.log", LOGS / "bundled-ordinary-metrics.txt")
+    unchecked = [line for line in out.splitlines() if line.startswith("  unchecked")]
+    assert len(unchecked) < 20
+    assert any("life-recorded, memory-still, host-quiet, host-not-shared: " in line for line in unchecked)
+    assert all(line.endswith(("(all files)", "(bundled-ordinary.log 1)")) for line in unchecked)
+
+
+@pytest.mark.parametrize(("page", "level"), [("bundled-ordinary", "pass"), ("bundled-dspark", "refuse")])
+def test_a_log_is_held_against_the_page_of_the_same_server(specbook, page, level) -> None:
+    files = (LOGS / "bundled-ordinary.log", LOGS / f"{page}-metrics.txt")
+    _, out, _ = specbook("ingest", *files, "--same-server")
+    (row,) = [line for line in out.splitlines() if line.strip().startswith("counters-agree")]
+    assert row.split()[1] == level
+    status, _, err = specbook("ingest", files[0], "--same-server")
+    assert (status, err.count("\n")) == (1, 1)
+
+
 def test_json_names_the_meaning_of_every_number(specbook) -> None:
     status, out, _ = specbook("ingest", "--json", LOGS / "speed-bench.json", LOGS / "metrics-vllm.txt")
     assert status == 0
@@ -134,6 +163,7 @@ def test_a_leg_that_is_refused_whole_has_no_curve_and_says_so(specbook) -> None:
         (("--curve", "1.5"), "'1.5' in the curve"),
         (("no-such-run",), "no run 'no-such-run'"),
         ((LOGS / "timings-pasted.txt",), "no curve along positions"),
+        ((LOGS / "bundled-ordinary.log",), "start llama-server with -lv 4, or read its /metrics page"),
     ],
 )
 def test_what_cannot_be_diagnosed_is_one_line(specbook, arguments, said) -> None:

@@ -69,7 +69,7 @@ def _curves(source: str) -> list[Curve]:
         raise Problem(
             f"no curve along positions in {source}",
             expected="reports with acceptance per position and their steps",
-            remedy="llama-server prints them from verbosity 4 on, and always on its /metrics page",
+            remedy="start llama-server with -lv 4, or read its /metrics page, which always has them",
         )
     return curves
 

@@ -164,6 +164,8 @@ def _begins(kind: str, groups: tuple[bytes | None, ...], request: Request) -> bo
     )
 
 
+_FILLING = ("prompt_ms", "prompt_n", "prompt_per_s")
+_DECODING = ("predicted_ms", "emitted", "predicted_per_s")
 _FIELDS = {
     "draft": ("rate", "accepted", "drafted", "mean_length", "positions"),
     "positions": ("positions",),
@@ -180,7 +182,7 @@ def _add(request: Request, kind: str, groups: tuple[bytes | None, ...], number: 
             request.add_step(int(accepted), int(drafted), tail)
         return
     if kind == "time":
-        fields: tuple[str, ...] = ("prompt_ms", "prompt_n") if groups[0] == b"prompt " else ("predicted_ms", "emitted")
+        fields: tuple[str, ...] = _FILLING if groups[0] == b"prompt " else _DECODING
         groups = groups[1:]
     elif kind == "reused_older":
         fields, groups = ("cache_n",), (groups[0] or groups[1],)

@@ -19,6 +19,8 @@ def request_reading(source: str, server: Server, request: Request) -> Reading:
     depth = int(texts["depth"]) if "depth" in texts else None
     prompt_ms = number(texts["prompt_ms"]) if "prompt_ms" in texts else None
     predicted_ms = number(texts["predicted_ms"]) if "predicted_ms" in texts else None
+    prompt_per_s = number(texts["prompt_per_s"]) if "prompt_per_s" in texts else None
+    predicted_per_s = number(texts["predicted_per_s"]) if "predicted_per_s" in texts else None
     mean = number(texts["mean_length"]) if "mean_length" in texts else None
     rate = number(texts["rate"]) if "rate" in texts else None
     survival, half, wrong = derive.curve(texts["positions"]) if "positions" in texts else _NO_CURVE
@@ -44,7 +46,7 @@ def request_reading(source: str, server: Server, request: Request) -> Reading:
         request.task, server.spec_types[0] if len(server.spec_types) == 1 else "", "", drafted, accepted, rate, steps,
         n_max, mean, survival, counts, tuple(request.drafted_steps) if whole_steps else (),
         tuple(request.accepted_steps) if whole_steps else (), request.restored, emitted, prompt_n, cache_n, depth,
-        prompt_ms, predicted_ms, problems,
+        prompt_ms, predicted_ms, prompt_per_s, predicted_per_s, problems,
     ))  # fmt: skip
 
 
