@@ -18,7 +18,7 @@ from analysis.ingest.diagnose import diagnose as diagnose_curve
 from analysis.ingest.gather import ingest
 from analysis.ingest.recorded import recorded
 from analysis.ingest.simulate import confused_falls, confusion, matrix
-from analysis.measure.study import Study, open_study
+from analysis.measure.study import open_study
 from analysis.records import Problem
 
 
@@ -64,7 +64,11 @@ def diagnose(
 
 def _curves(source: str) -> list[Curve]:
     path = Path(source)
-    curves = report_curves(ingest([path])) if path.is_file() else _of_run(open_study(source))
+    if path.is_file():
+        curves = report_curves(ingest([path]))
+    else:
+        study = open_study(source)
+        curves = run_curves(study.directory, study.refusals)
     if not curves:
         raise Problem(
             f"no curve along positions in {source}",
@@ -72,22 +76,6 @@ def _curves(source: str) -> list[Curve]:
             remedy="start llama-server with -lv 4, or read its /metrics page, which always has them",
         )
     return curves
-
-
-def _of_run(study: Study) -> list[Curve]:
-    """Return a run's curves without what gates refuse; a sample that several refuse is counted for the first."""
-    fit = {sample.index for sample in study.publishable}
-    gates: dict[tuple[str, str], str] = {}
-    for found in study.findings:
-        if found.level == "refuse":
-            gates.setdefault((found.where.kind, found.where.id), found.gate)
-    refused = {}
-    for sample in study.samples:
-        if sample.index not in fit:
-            places = (("sample", str(sample.index)), ("cell", sample.cell), ("server", sample.server),
-                      ("run", study.run.id))  # fmt: skip
-            refused[sample.index] = next((gates[place] for place in places if place in gates), "its leg")
-    return run_curves(study.directory, refused)
 
 
 def plain(found: Diagnosis) -> dict[str, Any]:
