@@ -8,7 +8,7 @@ from analysis.ingest.endings import texts
 from analysis.ingest.lines import Line, Match
 from analysis.ingest.lives import Request, Server, Slot
 from analysis.ingest.model import Reading, Setup
-from analysis.ingest.reports import request_reading, statistics_reading
+from analysis.ingest.reports import ordinary_reading, request_reading, statistics_reading
 from analysis.ingest.text import clean
 
 MOST_SLOTS = 256
@@ -60,15 +60,19 @@ class Assembler:
             ending: the lines, from `endings`.
             number: the number of the first of them in the file.
         """
-        server = self._server(None)
-        clock, last, slot, task = ending.group("clock", "last", "slot", "task")
+        server = self.servers.get("") or self._server(None)
+        groups = ending.groups()
+        clock, _, _, slot, task = groups[:5]
         key = int(slot), int(task)
         if key in server.requests or key[0] in server.stopped or len(server.requests) >= MOST_SLOTS:
             return None
         if clock is not None:
             server.tick(clock)
-            server.clock = last
+            server.clock = groups[-1]
         server.worked, server.last_slot = True, key
+        reading = ordinary_reading(self.source, server, key, groups, number)
+        if reading is not None:
+            return reading
         found, below = texts(ending)
         return request_reading(self.source, server, Request(number, *key, found, number + below if below else 0))
 
