@@ -72,3 +72,23 @@ def test_names_of_gates_are_whole_in_a_narrow_terminal(recorded, columns):
 def test_the_summary_stands_first(recorded):
     result = gates(recorded(Label(kind="loop", share=0.8, why="the same line nine times")))
     assert "samples fit to publish" in result.output.splitlines()[0]
+
+
+def test_what_says_the_same_stands_together_and_each_by_itself_on_demand(recorded):
+    run = recorded(Label(kind="loop", share=0.8, why="the same line nine times"))
+    result = gates(run, columns=80)
+    (line,) = [line for line in result.output.splitlines() if line.startswith("refuse text-of-its-regime")]
+    assert line == "refuse text-of-its-regime: loop in a cell of continuation: the same line nine times"
+    after = result.output.splitlines()[result.output.splitlines().index(line) + 1]
+    assert after == "  5 samples: 0-4"
+    assert "sample 3" in gates(run, "--all").output
+
+
+def test_a_recorded_run_fits_two_screens_and_the_worst_stands_first():
+    lines = gates("smollm2-dspark-quick-5e2435", columns=80).output.splitlines()
+    assert len(lines) < 60
+    levels = [line.split()[0] for line in lines[1:-1] if not line.startswith("  ")]
+    assert levels == sorted(levels, key=["refuse", "warn", "unchecked"].index)
+    assert lines[1].startswith("refuse text-of-its-regime: code in a cell of recall: ")
+    assert lines[2] == "  9 samples: 4-5, 12-13, 44-45, 53, 60-61"
+    assert "at least 50 % of it repeat what stands in the context" in lines[3]

@@ -1,9 +1,11 @@
 """Steps that are not printed follow from what is, or are left open."""
 
+import random
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analysis.ingest.derive import counts_of, half_unit, problems_of, steps_of
+from analysis.ingest.derive import counts_of, half_unit, problems_of, steps_from_mean, steps_of
 from analysis.ingest.model import Known
 
 
@@ -39,3 +41,19 @@ def test_a_rate_must_be_what_its_counts_say_to_its_last_place() -> None:
     good = {"drafted": 297, "accepted": 171, "rate_half": half_unit(b"0.57576")}
     assert problems_of(rate=0.57576, **good) == ()
     assert problems_of(rate=0.57570, **good) == ("a rate of 0.5757 where 171 of 297 is 0.57576",)
+
+
+def test_steps_from_a_mean_alone_are_those_of_the_general_rule() -> None:
+    rng = random.Random(3)
+    seen = set()
+    for _ in range(20_000):
+        steps = rng.randint(1, 400)
+        drafted = steps + rng.randint(0, 7 * steps)
+        accepted = rng.randint(1, drafted)
+        digits = rng.choice((2, 3))
+        mean = max(1.0, round(1 + accepted / steps + rng.choice((0, 0, 0.02)), digits))
+        half, n_max = 0.5 * 10.0**-digits, rng.choice((None, 8, 16))
+        found = steps_from_mean(accepted, drafted, mean, half, n_max)
+        assert found == steps_of(accepted, drafted, mean_length=(mean, half), n_max=n_max)
+        seen.add(found.how)
+    assert seen == {"derived", "bounded", "unknown"}

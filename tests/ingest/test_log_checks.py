@@ -1,5 +1,7 @@
 """Gates put to logs: what can be judged is, what cannot says what it would need, and nothing is left out."""
 
+from dataclasses import replace
+
 from analysis.gates.checklist import GATES, LATE_GATES
 from analysis.ingest.checks import check, mixed
 
@@ -37,6 +39,52 @@ def test_counters_are_compared_only_where_the_whole_life_is_in_the_file(excerpt)
         "unchecked",
         "the life's beginning is needed to compare",
     )
+
+
+def of_gate(ingested, gate: str) -> list[tuple[str, str]]:
+    return [(found.level, found.saw) for found in check(ingested) if found.gate == gate]
+
+
+def test_log_and_page_are_compared_where_somebody_says_that_they_are_of_one_server(excerpt) -> None:
+    found = excerpt("bundled-ordinary.log", "bundled-ordinary-metrics.txt")
+    ((level, saw),) = of_gate(found, "counters-agree")
+    assert (level, "--same-server" in saw) == ("unchecked", True)
+    ((level, saw),) = of_gate(replace(found, same_server=True), "counters-agree")
+    assert (level, saw) == ("pass", "requests: 164 of 419 accepted; the page: 164 of 419")
+
+
+def test_a_page_of_another_server_disagrees(excerpt) -> None:
+    found = replace(excerpt("bundled-ordinary.log", "bundled-dspark-metrics.txt"), same_server=True)
+    ((level, saw),) = of_gate(found, "counters-agree")
+    assert level == "refuse"
+    assert saw.startswith("requests: 164 of 419 accepted; the page: 125 of 455")
+
+
+def test_a_page_without_a_log_and_a_log_without_its_start_cannot_be_compared(excerpt, text) -> None:
+    lone = replace(excerpt("bundled-ordinary-metrics.txt", "metrics-vllm.txt"), same_server=True)
+    assert of_gate(lone, "counters-agree")[0][0] == "unchecked"
+    part = replace(excerpt("2026-06-long-names.log", "bundled-ordinary-metrics.txt"), same_server=True)
+    assert {level for level, _ in of_gate(part, "counters-agree")} == {"unchecked"}
+
+
+def test_why_a_build_is_not_known_says_whether_the_start_is_there(excerpt, text) -> None:
+    assert of_gate(excerpt("bundled-ordinary.log"), "counters-sound") == [
+        ("unchecked", "the server's start is in the file, and names no build: llama-server needs `-lv 4` for it")
+    ]
+    line = "slot print_timing: id  0 | task 0 | draft acceptance = 0.50000 (  3 accepted /  6 generated)\n"
+    ((level, saw),) = of_gate(text(line), "counters-sound")
+    assert (level, saw.startswith("no server's start is in the file")) == ("unchecked", True)
+
+
+def test_a_known_limit_without_steps_is_not_called_unknown(excerpt) -> None:
+    saw = "n_max is 5, and no single step is in the file"
+    assert of_gate(excerpt("bundled-ordinary.log"), "drafts-within-limit") == [("unchecked", saw)]
+
+
+def test_a_server_without_a_drafter_is_not_warned_about(excerpt) -> None:
+    found = excerpt("bundled-raw.log")
+    assert "warn" not in levels(found).values()
+    assert of_gate(found, "drafts-happened")[0][1].endswith("the server's start names no drafter")
 
 
 def test_a_server_that_was_told_to_draft_and_did_not_is_refused(text) -> None:

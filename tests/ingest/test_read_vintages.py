@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from analysis.ingest.frames import all_estimates, all_facts
 from analysis.ingest.model import Known
 
 A = {"drafted": 198, "accepted": 120}  # 50 steps, of which 41, 33, 26 and 20 survived
@@ -203,3 +204,31 @@ def test_what_cannot_be_is_kept_and_enters_nothing(excerpt) -> None:
     assert problems[6] == ("a position's acceptance outside 0 to 1",)
     assert problems[8] == ("a count or time of 2e+15",)
     assert [(t.reports, t.refused, t.drafted) for t in found.totals] == [(7, 7, 0)]
+
+
+def test_printed_speeds_are_read_of_a_server_without_a_drafter(excerpt) -> None:
+    found = excerpt("bundled-raw.log")
+    assert [(r.prompt_per_s, r.predicted_per_s) for r in found.readings] == [
+        (160.46, 89.0), (161.17, 85.24), (179.28, 84.03), (180.6, 70.95),
+    ]  # fmt: skip
+    (rate,) = all_estimates(found)
+    spent = [reading.predicted_ms for reading in found.readings]
+    pooled = sum(r.predicted_per_s * ms for r, ms in zip(found.readings, spent, strict=True)) / sum(spent)
+    assert (rate.meaning, round(rate.interval.estimate, 6)) == ("decode rate", round(pooled, 6))
+    assert rate.interval.low is not None
+
+
+def test_printed_speeds_are_read_of_timings(excerpt) -> None:
+    (reading,) = excerpt("timings-pasted.txt").readings
+    assert (reading.prompt_per_s, reading.predicted_per_s) == (None, 154.2)
+
+
+def steps_from(found) -> str:
+    (why,) = {fact.why for _, fact in all_facts(found) if fact.quantity == "verification steps"}
+    return why
+
+
+def test_where_the_number_of_steps_comes_from_names_only_what_was_printed(excerpt) -> None:
+    assert steps_from(excerpt("timings-stream.txt")) == "what the counts grew by from one streamed token to the next"
+    assert steps_from(excerpt("bundled-ordinary.log")).endswith("the printed mean lengths and their rounding")
+    assert "mean lengths and curves" in steps_from(excerpt("bundled-dspark.log"))

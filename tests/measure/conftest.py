@@ -5,6 +5,7 @@ import pytest
 from analysis.measure.corpus import Corpus
 from analysis.measure.study import open_study
 from analysis.measure.vocabulary import Vocabulary, tokenizer_of
+from analysis.records import Label
 from analysis.records.store import RunDir
 from factories import make_life, make_run, make_sample
 
@@ -21,9 +22,10 @@ def library() -> Corpus:
 
 @pytest.fixture
 def study(tmp_path):
-    """A function that records a run of raw and drafted cells and returns its study."""
+    """A function that records a run of raw and drafted cells and returns its study; of `loops`, all text is a loop."""
+    looped = {"label": Label(kind="loop", share=0.9, why="the last 90 % of it repeat themselves")}
 
-    def record(name, *, cells, speed=1.0, corpus="a" * 64, prompts=6):
+    def record(name, *, cells, speed=1.0, corpus="a" * 64, prompts=6, loops=()):
         run = make_run(id=name, cells=tuple(cells), corpus="text", corpus_sha256=corpus)
         directory = RunDir.create(tmp_path / name, run)
         with directory.writing() as writer:
@@ -41,6 +43,7 @@ def study(tmp_path):
                             prompt_id=f"p-{number}",
                             prompt_sha256=f"{number + 100 * raw:064x}",
                             server="raw-0" if raw else "drafted-0",
+                            **(looped if cell in loops else {}),
                             **(steps | ({"draft_n": 0, "draft_n_accepted": 0} if raw else {})),
                         )
                     )

@@ -45,8 +45,8 @@ def test_another_text_is_a_factor_of_its_own(study):
         compare_studies(first, study("third", cells=[make_cell(n_max=8)], corpus="b" * 64))
 
 
-def test_runs_that_do_not_differ_are_refused(study):
-    with pytest.raises(Problem, match="differ in nothing"):
+def test_runs_that_do_not_differ_are_refused_with_what_to_compare_instead(study):
+    with pytest.raises(Problem, match="differ in nothing; .*specbook sweep PAIR --vary.*specbook card RUN"):
         compare_studies(study("one", cells=[make_cell()]), study("two", cells=[make_cell()]))
 
 
@@ -73,3 +73,26 @@ def test_the_command_prints_factor_and_changes(study):
     plain = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).output)
     assert plain["factor"] == "p min"
     assert [row["quantity"] for row in plain["changes"]][-1] == "decode rate (tokens/s)"
+
+
+def test_a_cell_that_is_refused_is_named_with_its_gate(study):
+    load("compare")
+    slow = study("slow", cells=[raw_cell(), make_cell(p_min=0.0)])
+    loops = make_cell(p_min=0.5)
+    fast = study("fast", cells=[raw_cell(), loops], loops=[loops])
+    found = compare_studies(slow, fast)
+    assert found.changes == ()
+    (said,) = found.refused
+    assert said == "continuation at 256, drafted, of fast: all 6 samples are refused (text-of-its-regime 6)"
+    shown = CliRunner().invoke(app, ["compare", str(slow.directory.path), str(fast.directory.path)])
+    assert "No cell of the factor that differs is left to compare on both sides." in shown.output
+    assert said in shown.output
+
+
+def test_one_prompt_makes_no_interval_and_that_is_said(study):
+    load("compare")
+    slow = study("slow", cells=[make_cell(p_min=0.0)], prompts=1)
+    fast = study("fast", cells=[make_cell(p_min=0.5)], prompts=1, speed=12.0)
+    arguments = ["compare", str(slow.directory.path), str(fast.directory.path)]
+    shown = CliRunner().invoke(app, arguments, env={"COLUMNS": "300"})
+    assert "x 12.00 (no interval: 1 prompt, and an interval needs 3)" in shown.output

@@ -1,6 +1,7 @@
 """A card made from a run: valid, quotable, and every number of it found again."""
 
 import re
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -177,3 +178,21 @@ def test_what_is_no_card_is_one_line(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(Problem, match="no UTF-8|cannot be read"):
         read_card(path)
+
+
+def test_a_card_of_a_run_that_grew_since_is_told_so_first(tmp_path):
+    """The last samples of a copy stand for those that came after the card."""
+    load("card")
+    load("audit")
+    run = shutil.copytree(data_dir() / "runs" / "smollm2-ngram-quick-2a2692", tmp_path / "smollm2-ngram-quick-2a2692")
+    whole = (run / "samples.jsonl").read_bytes()
+    (run / "samples.jsonl").write_bytes(b"".join(whole.splitlines(keepends=True)[:64]))
+    path = tmp_path / "card.md"
+    runner = CliRunner()
+    assert runner.invoke(app, ["card", str(run), "--out", str(path)]).exit_code == 0
+    arguments = ["audit", str(path), "--run", str(run)]
+    assert "samples now" not in runner.invoke(app, arguments).output
+    (run / "samples.jsonl").write_bytes(whole)
+    result = runner.invoke(app, arguments)
+    assert result.exit_code == 1
+    assert result.output.startswith("The run has 80 samples now and the card was written of 64: ")

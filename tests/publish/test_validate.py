@@ -5,7 +5,10 @@ import shutil
 
 import pytest
 
+from analysis.measure.study import open_study
+from analysis.publish.promote import check_run
 from analysis.publish.validate import validate_run
+from analysis.records import Problem
 from analysis.records.places import data_dir
 
 RUNS = sorted((data_dir() / "runs").glob("*/run.json"))
@@ -68,6 +71,36 @@ def test_a_run_under_another_name(run):
 
 def test_a_folder_of_somebodys_home(run):
     change(run, argv=["specbook", "/home/jo/secret/model.gguf"])
+    assert bad(run) == {"anonymous"}
+
+
+def without_one_prompt(run):
+    """Take the samples of one prompt out of the first cell, and renumber the others; return that cell."""
+    study = open_study(str(run))
+    samples = [json.loads(line) for line in (run / "samples.jsonl").read_text().splitlines()]
+    first = samples[0]
+    kept = [one for one in samples if (one["cell"], one["prompt_id"]) != (first["cell"], first["prompt_id"])]
+    lines = [json.dumps(one | {"index": number}) + "\n" for number, one in enumerate(kept)]
+    (run / "samples.jsonl").write_text("".join(lines))
+    return study.cells[first["cell"]]
+
+
+def test_too_few_prompts_are_what_publish_would_refuse(tmp_path):
+    quick = data_dir() / "runs" / "smollm2-dspark-quick-5e2435"
+    run = shutil.copytree(quick, tmp_path / quick.name)
+    cell = without_one_prompt(run)
+    (said,) = [check for check in validate_run(str(run)) if check.name == "prompts"]
+    assert said.level == "bad"
+    assert said.saw.startswith(f"{cell.regime} at {cell.depth} ({cell.spec_type}, cell {cell.id}) of {run.name}")
+    with pytest.raises(Problem) as refusal:
+        check_run(run, tmp_path / "not committed")
+    assert said.saw == str(refusal.value)
+
+
+def test_an_address_and_a_temporary_file_are_what_publish_would_refuse(run):
+    change(run, argv=["-p", "server_url", "http://gpu.example.org:8080"])
+    assert bad(run) == {"anonymous"}
+    change(run, argv=["/tmp/somewhere/model.gguf"])
     assert bad(run) == {"anonymous"}
 
 

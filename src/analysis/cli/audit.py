@@ -71,6 +71,13 @@ def _audit_file(path: Path, run: str, *, as_json: bool) -> None:
     if as_json:
         print(json.dumps([one.plain() for one in found], ensure_ascii=False, indent=1))
     else:
+        samples = of_runs.written_of(path, run)
+        if samples and samples[0] != samples[1]:
+            console.print(
+                f"The run has {samples[1]} samples now and the card was written of {samples[0]}: its numbers may "
+                "differ for that alone. `specbook card` writes it anew.",
+                soft_wrap=True,
+            )
         table = Table("line", "printed", "outcome", "the run gives", box=None)
         for one in wrong:
             printed, expected = (harmless(text, 400) for text in (one.printed, one.expected))

@@ -24,10 +24,16 @@ def compare(
     found = compare_studies(open_study(first), open_study(second))
     if as_json:
         rows = {name: [plain_difference(d) for d in getattr(found, name)] for name in ("changes", "controls")}
-        print(json.dumps({"factor": found.factor, "paired": found.paired} | rows, ensure_ascii=False, indent=1))
+        content = {"factor": found.factor, "paired": found.paired, "refused": found.refused}
+        print(json.dumps(content | rows, ensure_ascii=False, indent=1))
         return
     console.print(f"{harmless(found.first.run.id)} | {harmless(found.second.run.id)}: they differ in {found.factor}.")
-    console.print(_table(found.changes))
+    if found.changes:
+        console.print(_table(found.changes))
+    else:
+        console.print("No cell of the factor that differs is left to compare on both sides.")
+    for said in found.refused:
+        console.print(f"[yellow]left out[/]: {harmless(said, 400)}", soft_wrap=True)
     if found.controls:
         console.print("Control: cells that do not differ. A change here is drift between the two sessions.")
         console.print(_table(found.controls))
@@ -45,4 +51,6 @@ def _table(rows: tuple[Difference, ...]) -> Table:
 
 
 def _text(interval: Interval) -> str:
+    if interval.low is None:
+        return harmless(f"{interval.format(decimals=2).removesuffix(' (no interval)')} (no interval: {interval.note})")
     return harmless(f"{interval.format(decimals=2)} (n = {interval.n})")

@@ -18,8 +18,8 @@ from analysis.ingest.diagnose import diagnose as diagnose_curve
 from analysis.ingest.gather import ingest
 from analysis.ingest.recorded import recorded
 from analysis.ingest.simulate import confused_falls, confusion, matrix
+from analysis.measure.study import open_study
 from analysis.records import Problem
-from analysis.records.store import find_run
 
 
 class Meaning(StrEnum):
@@ -64,12 +64,16 @@ def diagnose(
 
 def _curves(source: str) -> list[Curve]:
     path = Path(source)
-    curves = report_curves(ingest([path])) if path.is_file() else run_curves(find_run(source))
+    if path.is_file():
+        curves = report_curves(ingest([path]))
+    else:
+        study = open_study(source)
+        curves = run_curves(study.directory, study.refusals)
     if not curves:
         raise Problem(
             f"no curve along positions in {source}",
             expected="reports with acceptance per position and their steps",
-            remedy="llama-server prints them from verbosity 4 on, and always on its /metrics page",
+            remedy="start llama-server with -lv 4, or read its /metrics page, which always has them",
         )
     return curves
 
@@ -95,7 +99,8 @@ def plain(found: Diagnosis) -> dict[str, Any]:
 def _show(found: Diagnosis) -> None:
     console.print(f"\n[bold]{harmless(found.curve.title)}[/]", soft_wrap=True)
     values = ["–" if isnan(value) else f"{value:.2f}" for value in found.curve.conditional[:16]]
-    console.print(f"conditional acceptance: {' '.join(values)}", soft_wrap=True)
+    if values:
+        console.print(f"conditional acceptance: {' '.join(values)}", soft_wrap=True)
     console.print(f"sign: [bold]{found.verdict}[/]", soft_wrap=True)
     if found.curve.groups:
         shares = ", ".join(f"{SIGNS[e.sign]} {e.share:.0%}" for e in found.evidence[:3])
@@ -104,6 +109,8 @@ def _show(found: Diagnosis) -> None:
         console.print(f"also: {SIGNS[one.sign]} ({one.share:.0%})", soft_wrap=True)
     for note in found.notes:
         console.print(f"note: {note}", soft_wrap=True)
+    if not found.causes:
+        return
     table = Table("may be", "because", "what would tell it apart", "seen", box=None, padding=(0, 2, 1, 0))
     for cause in found.causes:
         mark = "[green]setup agrees:[/] " if favoured(cause, found.curve) else ""

@@ -9,6 +9,7 @@ from rich.table import Table
 from analysis.cli import app
 from analysis.cli.show import console, harmless, table_with_whole
 from analysis.gates import Evidence, Finding, Level, check_all, publishable
+from analysis.gates.grouped import grouped, places
 from analysis.measure.study import raw_beside_drafted
 from analysis.records.store import find_run
 
@@ -19,7 +20,9 @@ _COLOURS: dict[Level, str] = {"refuse": "red", "warn": "yellow", "unchecked": "b
 def gates(
     run: Annotated[str, typer.Argument(help="A run's id under data/runs or local/runs, or the path of its directory.")],
     *,
-    everything: Annotated[bool, typer.Option("--all", help="Also show what was found in order.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every finding by itself, also what was found in order.")
+    ] = False,
 ) -> None:
     """Show what is refused or warned about in a run, and on what evidence. Exits with 1 if anything is refused."""
     directory = find_run(run)
@@ -31,7 +34,6 @@ def gates(
         blocks=directory.blocks(),
     )
     findings = check_all(evidence)
-    shown = [found for found in findings if everything or found.level != "pass"]
     levels = Counter(found.level for found in findings)
     counts = ", ".join(f"{levels[level]} {level}" for level in _COLOURS)
     fit = len(publishable(evidence.samples, findings, evidence.blocks))
@@ -39,10 +41,26 @@ def gates(
         f"{harmless(evidence.run.id)}: {counts}; {fit} of {len(evidence.samples)} samples fit to publish",
         soft_wrap=True,
     )
-    if shown:
-        console.print(_table(evidence, shown), crop=False)
+    if everything:
+        console.print(_table(evidence, findings), crop=False)
+    else:
+        _groups(evidence, findings)
     if levels["refuse"]:
         raise typer.Exit(1)
+
+
+def _groups(evidence: Evidence, findings: list[Finding]) -> None:
+    groups = grouped(evidence, (found for found in findings if found.level != "pass"))
+    for group in groups:
+        colour = f"[{_COLOURS[group.level]}]{group.level}[/]"
+        console.print(f"{colour} {group.gate}: {harmless(group.saw, 400)}", soft_wrap=True)
+        console.print(f"  [dim]{harmless(places(evidence, group), 400)}[/]", soft_wrap=True)
+        if group.level != "unchecked":
+            console.print(f"  [dim]expected {harmless(group.expected, 400)}[/]", soft_wrap=True)
+    if any(len(group.findings) > 1 for group in groups):
+        console.print(
+            "What says the same stands together, under what was seen most often; --all shows each.", soft_wrap=True
+        )
 
 
 def _table(evidence: Evidence, findings: list[Finding]) -> Table:

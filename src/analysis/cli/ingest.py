@@ -6,6 +6,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,10 +16,12 @@ from rich.table import Table
 
 from analysis.cli import app
 from analysis.cli.show import console, harmless, size
-from analysis.ingest.checks import mixed
+from analysis.gates import Finding, Level
+from analysis.ingest.checks import check, mixed
 from analysis.ingest.estimate import Estimate, Fact
 from analysis.ingest.frames import MEANINGS, all_estimates, all_facts, report_row, tables
 from analysis.ingest.gather import Ingested, Totals, gather
+from analysis.ingest.model import Reading
 from analysis.ingest.read import Found, read_log, read_stream
 from analysis.ingest.write import Tables
 from analysis.records import Problem
@@ -26,7 +29,7 @@ from analysis.records import Problem
 SHOWN = 20
 """Reports that the terminal shows."""
 
-_COLOURS = {"refuse": "red", "warn": "yellow", "unchecked": "blue", "pass": "green"}
+_COLOURS: dict[Level, str] = {"refuse": "red", "warn": "yellow", "unchecked": "blue", "pass": "green"}
 
 
 class Kind(StrEnum):
@@ -42,11 +45,16 @@ def ingest(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder to write the tables into.")] = None,
     kind: Annotated[Kind, typer.Option("--format", help="Format of the written tables.")] = Kind.PARQUET,
+    same_server: Annotated[
+        bool, typer.Option("--same-server", help="The files are of one server: hold its log against its /metrics page.")
+    ] = False,
 ) -> None:
     """Read what people have: which acceptance a number is, what is not known, and which gates it passes."""
+    if same_server and len(files) < 2:
+        raise Problem("--same-server with one file", expected="a server's log and its /metrics page")
     writer = Tables(out, "csv" if kind is Kind.CSV else "parquet") if out else None
     with writer or nullcontext():
-        ingested = gather(_read(files), writer.add if writer else None)
+        ingested = replace(gather(_read(files), writer.add if writer else None), same_server=same_server)
     if not ingested.readings and not ingested.speeds:
         looked = ", ".join(f"{file.source} ({size(file.size)})" for file in ingested.files)
         raise Problem(
@@ -92,8 +100,14 @@ def _show(ingested: Ingested) -> None:
         console.print(f"{harmless(file.source)}: {size(file.size)}, {said}, {file.encoding}", soft_wrap=True)
     for line in mixed(ingested):
         console.print(f"[red]mixed[/]: {harmless(line)}; sums over it mean nothing", soft_wrap=True)
-    if ingested.readings:
-        console.print(_reports(ingested))
+    shown = sorted(ingested.readings[:SHOWN], key=lambda reading: (reading.source, reading.line))
+    several = len(ingested.files) > 1
+    for readings, made in (
+        ([one for one in shown if one.drafted is not None or one.survival], _reports),
+        ([one for one in shown if one.drafted is None and not one.survival], _times),
+    ):
+        if readings:
+            console.print(made(readings, several=several))
     rest = len(ingested.readings) + ingested.left_out - SHOWN
     if rest > 0:
         console.print(f"… and {rest:,} more reports; --out writes them all")
@@ -104,7 +118,7 @@ def _show(ingested: Ingested) -> None:
         console.print(f"\n[bold]{harmless(title)}[/]", soft_wrap=True)
         _estimates(found)
         _known([fact for totals, fact in all_facts(ingested) if _group(totals) == (source, server, scope)])
-    _gates(tables(ingested)["gates"].to_dict("records"))
+    _gates(check(ingested), several=several)
 
 
 def _group(item: Estimate | Totals) -> tuple[str, str, str]:
@@ -118,19 +132,43 @@ def _by_group(found: list[Estimate]) -> dict[tuple[str, str, str], list[Estimate
     return groups
 
 
-def _reports(ingested: Ingested) -> Table:
-    table = Table("line", "report of", "accepted/drafted", "steps", "mean length", "survival", "problems", box=None)
-    for reading in sorted(ingested.readings[:SHOWN], key=lambda reading: (reading.source, reading.line)):
-        place = f"{reading.source}:{reading.line}" if len(ingested.files) > 1 else str(reading.line)
-        slot = "" if reading.slot is None else f"slot {reading.slot}"
-        of = (reading.format, reading.scope, reading.label, reading.spec_type, slot)
+def _reports(readings: Sequence[Reading], *, several: bool) -> Table:
+    table = Table("line", "report of", "accepted/drafted", "steps", "mean length", "tokens/s", "survival", "problems",
+                  box=None)  # fmt: skip
+    for reading in readings:
         counts = "not said" if reading.drafted is None else f"{reading.accepted}/{reading.drafted}"
         steps = f"{reading.steps}" + (f" ({reading.steps.how})" if reading.steps.low is not None else "")
         length = "–" if reading.mean_length is None else f"{reading.mean_length:g}"
         curve = " ".join(f"{share:.3g}" for share in reading.survival[:8]) or "–"
-        cells = (place, ", ".join(filter(None, of)), counts, steps, length, curve)
+        cells = (_line(reading, several=several), _of(reading), counts, steps, length, _number(reading.predicted_per_s),
+                 curve)  # fmt: skip
         table.add_row(*map(harmless, cells), f"[red]{harmless('; '.join(reading.problems))}[/]")
     return table
+
+
+def _times(readings: Sequence[Reading], *, several: bool) -> Table:
+    """Return the reports that say nothing of drafts: what they print of tokens, times and speeds."""
+    table = Table("line", "report of", "depth", "prompt", "tokens/s", "emitted", "ms", "tokens/s", "problems", box=None)
+    for reading in readings:
+        numbers = (reading.depth, reading.prompt_n, reading.prompt_per_s, reading.emitted, reading.predicted_ms,
+                   reading.predicted_per_s)  # fmt: skip
+        cells = (_line(reading, several=several), _of(reading), *map(_number, numbers))
+        table.add_row(*map(harmless, cells), f"[red]{harmless('; '.join(reading.problems))}[/]")
+    return table
+
+
+def _line(reading: Reading, *, several: bool) -> str:
+    return f"{reading.source}:{reading.line}" if several else str(reading.line)
+
+
+def _of(reading: Reading) -> str:
+    slot = "" if reading.slot is None else f"slot {reading.slot}"
+    scope = "" if reading.format.endswith(reading.scope) else reading.scope
+    return ", ".join(filter(None, (reading.format, scope, reading.label, reading.spec_type, slot)))
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:,}"
 
 
 def _estimates(found: list[Estimate]) -> None:
@@ -143,7 +181,8 @@ def _estimates(found: list[Estimate]) -> None:
             for one in own
         )
         counts = f" ({own[0].successes:,} of {own[0].trials:,})" if meaning == "aggregate" else ""
-        console.print(f"{meaning}: {values}{counts}", soft_wrap=True)
+        unit = " tokens/s" if meaning == "decode rate" else ""
+        console.print(f"{meaning}: {values}{unit}{counts}", soft_wrap=True)
     console.print(f"[dim]{harmless(found[0].interval.describe())}[/]", soft_wrap=True)
 
 
@@ -167,17 +206,27 @@ def _speeds(ingested: Ingested) -> Table:
     return table
 
 
-def _gates(rows: Sequence[Mapping[Any, Any]]) -> None:
-    judged = [row for row in rows if row["level"] != "unchecked"]
+def _gates(findings: Sequence[Finding], *, several: bool) -> None:
+    judged = [found for found in findings if found.level != "unchecked"]
     if judged:
         table = Table("gate", "", "where", "saw", box=None)
-        for row in judged:
-            level = f"[{_COLOURS[row['level']]}]{row['level']}[/]"
-            table.add_row(row["gate"], level, harmless(row["where"]), harmless(row["saw"]))
+        for found in judged:
+            level = f"[{_COLOURS[found.level]}]{found.level}[/]"
+            table.add_row(found.gate, level, harmless(str(found.where)), harmless(found.saw))
         console.print()
         console.print(table)
-    levels = Counter(row["level"] for row in rows)
+    levels = Counter(found.level for found in findings)
     console.print("gates: " + ", ".join(f"{levels[level]} {level}" for level in _COLOURS))
-    for row in rows:
-        if row["level"] == "unchecked":
-            console.print(f"  [blue]unchecked[/] {row['gate']}: {harmless(row['saw'])}", soft_wrap=True)
+    for (place, saw), gates in _alike(findings).items():
+        of = f" ({harmless(place)})" if several else ""
+        console.print(f"  [blue]unchecked[/] {', '.join(gates)}: {harmless(saw)}{of}", soft_wrap=True)
+
+
+def _alike(findings: Sequence[Finding]) -> dict[tuple[str, str], list[str]]:
+    """Return the gates that could not be judged, by the place and the reason that they share."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for found in findings:
+        if found.level == "unchecked":
+            place = "all files" if found.where.kind == "run" else found.where.id
+            groups.setdefault((place, found.saw), []).append(found.gate)
+    return groups

@@ -88,11 +88,11 @@ def label(
         )
     looped = _looped(emitted, tokens)
     if looped:
-        return Label(kind="loop", share=looped, why=f"the last {_percent(looped)} of it repeat themselves")
+        return Label(kind="loop", share=looped, why=f"the last {percent(looped)} of it repeat themselves")
     recalled, whole = _common_bytes(emitted, original), len(emitted.encode(errors="replace"))
     if original and recalled >= MIN_RECALLED * whole:
         share = recalled / len(original.encode())
-        return Label(kind="recall", share=share, why=f"{_percent(recalled / whole)} of it repeat the original")
+        return Label(kind="recall", share=share, why=f"{percent(recalled / whole)} of it repeat the original")
     refusal = _REFUSAL.search(emitted)
     if refusal:
         return Label(kind="refusal", share=1 - refusal.start() / len(emitted), why=f"it says {refusal[0]!r}")
@@ -122,10 +122,10 @@ def _code(stub: str, emitted: str) -> Label:
     head = frame(stub)
     spoken = spoken_chars(head + emitted, len(head)) / solid_chars(emitted)
     if parsed >= MIN_PARSED and spoken <= MAX_SPOKEN:
-        return Label(kind="code", share=parsed, why=f"{_percent(parsed)} of it parse, {_percent(spoken)} are comments")
+        return Label(kind="code", share=parsed, why=f"{percent(parsed)} of it parse, {percent(spoken)} are comments")
     if parsed >= MIN_PARSED:
-        return Label(kind="prose", share=spoken, why=f"{_percent(spoken)} of it are English in comments or docstrings")
-    unparsed = f"only {_percent(parsed)} of it parse behind the stub"
+        return Label(kind="prose", share=spoken, why=f"{percent(spoken)} of it are English in comments or docstrings")
+    unparsed = f"only {percent(parsed)} of it parse behind the stub"
     prose = _prose(emitted)
     if prose:
         return Label(kind="prose", share=prose.share, why=f"{unparsed}; {prose.why}")
@@ -137,13 +137,13 @@ def _prose(text: str) -> Label | None:
     like_english = plain >= MIN_PLAIN and _function_word_share(text) >= MIN_FUNCTION_WORDS
     if not like_english or _code_line_share(text) > MAX_CODE_LINES:
         return None
-    return Label(kind="prose", share=plain, why=f"{_percent(plain)} of it are plain words")
+    return Label(kind="prose", share=plain, why=f"{percent(plain)} of it are plain words")
 
 
 def _unlike_prose(text: str) -> str:
     return (
-        f"{_percent(_plain_share(text))} of it are plain words, {_percent(_function_word_share(text))} of these"
-        f" English function words, {_percent(_code_line_share(text))} of it lines like code"
+        f"{percent(_plain_share(text))} of it are plain words, {percent(_function_word_share(text))} of these"
+        f" English function words, {percent(_code_line_share(text))} of it lines like code"
     )
 
 
@@ -163,5 +163,6 @@ def _code_line_share(text: str) -> float:
     return sum(len(line) for line in lines if _CODE_LINE.match(line)) / max(1, sum(map(len, lines)))
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Return a share as text: `50 %`."""
     return f"{share:.0%}".replace("%", " %")

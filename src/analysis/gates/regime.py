@@ -1,8 +1,18 @@
 """Is the emitted text of the kind that its cell is about?"""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from analysis.gates.base import Evidence, Finding, Subject, finding
+from analysis.gates.labels import (
+    MAX_CODE_LINES,
+    MAX_SPOKEN,
+    MIN_FUNCTION_WORDS,
+    MIN_PARSED,
+    MIN_PLAIN,
+    MIN_RECALLED,
+    percent,
+)
 from analysis.records import Regime
 from analysis.records.model import LabelKind
 
@@ -13,6 +23,22 @@ ALLOWED: Mapping[Regime, frozenset[LabelKind]] = {
     "prose": frozenset({"prose"}),
 }
 """Which labels a regime takes. Loops, refusals and empty replies belong to none."""
+
+
+_CODE = (
+    f"code: at least {percent(MIN_PARSED)} of it parse behind the prompt, at most {percent(MAX_SPOKEN)} are comments, "
+    "and it does not go in circles"
+)
+EXPECTED: Mapping[Regime, str] = {
+    "invention": _CODE,
+    "continuation": _CODE,
+    "recall": f"recall: from its first letter on, at least {percent(MIN_RECALLED)} of it repeat what stands in the "
+    "context behind the same beginning, and it does not go in circles",
+    "prose": f"prose: at least {percent(MIN_PLAIN)} of it are plain words, at least {percent(MIN_FUNCTION_WORDS)} of "
+    f"these English function words, at most {percent(MAX_CODE_LINES)} of it lines like code, and it does not go in "
+    "circles",
+}
+"""What the text of a regime must be, from the limits that label it."""
 
 
 class TextOfItsRegime:
@@ -29,4 +55,4 @@ class TextOfItsRegime:
         for sample, cell in evidence.placed:
             if sample.label.kind not in ALLOWED[cell.regime]:
                 saw = f"{sample.label.kind} in a cell of {cell.regime}: {sample.label.why}"
-                yield finding(self, "refuse", "sample", sample.index, saw)
+                yield replace(finding(self, "refuse", "sample", sample.index, saw), expected=EXPECTED[cell.regime])

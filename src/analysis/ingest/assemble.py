@@ -8,7 +8,7 @@ from analysis.ingest.endings import texts
 from analysis.ingest.lines import Line, Match
 from analysis.ingest.lives import Request, Server, Slot
 from analysis.ingest.model import Reading, Setup
-from analysis.ingest.reports import request_reading, statistics_reading
+from analysis.ingest.reports import ordinary_reading, request_reading, statistics_reading
 from analysis.ingest.text import clean
 
 MOST_SLOTS = 256
@@ -60,15 +60,19 @@ class Assembler:
             ending: the lines, from `endings`.
             number: the number of the first of them in the file.
         """
-        server = self._server(None)
-        clock, last, slot, task = ending.group("clock", "last", "slot", "task")
+        server = self.servers.get("") or self._server(None)
+        groups = ending.groups()
+        clock, _, _, slot, task = groups[:5]
         key = int(slot), int(task)
         if key in server.requests or key[0] in server.stopped or len(server.requests) >= MOST_SLOTS:
             return None
         if clock is not None:
             server.tick(clock)
-            server.clock = last
+            server.clock = groups[-1]
         server.worked, server.last_slot = True, key
+        reading = ordinary_reading(self.source, server, key, groups, number)
+        if reading is not None:
+            return reading
         found, below = texts(ending)
         return request_reading(self.source, server, Request(number, *key, found, number + below if below else 0))
 
@@ -164,6 +168,8 @@ def _begins(kind: str, groups: tuple[bytes | None, ...], request: Request) -> bo
     )
 
 
+_FILLING = ("prompt_ms", "prompt_n", "prompt_per_s")
+_DECODING = ("predicted_ms", "emitted", "predicted_per_s")
 _FIELDS = {
     "draft": ("rate", "accepted", "drafted", "mean_length", "positions"),
     "positions": ("positions",),
@@ -180,7 +186,7 @@ def _add(request: Request, kind: str, groups: tuple[bytes | None, ...], number: 
             request.add_step(int(accepted), int(drafted), tail)
         return
     if kind == "time":
-        fields: tuple[str, ...] = ("prompt_ms", "prompt_n") if groups[0] == b"prompt " else ("predicted_ms", "emitted")
+        fields: tuple[str, ...] = _FILLING if groups[0] == b"prompt " else _DECODING
         groups = groups[1:]
     elif kind == "reused_older":
         fields, groups = ("cache_n",), (groups[0] or groups[1],)

@@ -16,27 +16,42 @@ from analysis.records import Engine
 from analysis.records.builds import counts_soundly
 from analysis.stats.intervals import MIN_CLUSTERS
 
+_CELLS = "a log names no cell: neither all of its factors nor the depth that was meant"
+_HOST = "the host's state and load are in no log"
+_LEGS = "a log knows no legs and no contrast"
+_PROMPTS = "a log does not say which prompt a request had, how many tokens were asked for, or whether it was a warm-up"
+_POSITIONS = "it is judged on cells of one kind of text; `specbook diagnose` reads the curve"
+
 MISSING = {
-    "cell-known": "a log names no cell; the factors that it does not print are not known",
-    "life-recorded": "the host's state is in no log",
-    "depth-real": "a log does not say which depth was meant",
+    "cell-known": _CELLS,
+    "depth-real": _CELLS,
+    "life-recorded": _HOST,
+    "memory-still": _HOST,
+    "host-quiet": _HOST,
+    "host-not-shared": _HOST,
+    "one-factor": _LEGS,
+    "order-balanced": _LEGS,
+    "leg-undisturbed": _LEGS,
+    "legs-alike": _LEGS,
+    "interaction-in-one-row": _LEGS,
+    "control-holds-one": _LEGS,
+    "prompt-not-repeated": _PROMPTS,
+    "replies-long-enough": _PROMPTS,
+    "warmup-discarded": _PROMPTS,
+    "intervals-present": "intervals over prompts need to know the prompts; those given here are over requests",
+    "first-position-alive": _POSITIONS,
+    "second-position-holds": _POSITIONS,
+    "deeper-positions-hold": _POSITIONS,
+    "pair-fits": "the headers of the model files are in no log; `specbook check` reads them",
     "emitted-adds-up": "evaluations without a draft are not in these lines",
     "sample-counters-agree": "the lines of single steps are not in the file (a higher verbosity shows them)",
     "text-of-its-regime": "a log holds no emitted text",
-    "prompt-not-repeated": "a log does not say which prompt a request had",
-    "replies-long-enough": "a log does not say how many tokens were asked for",
     "thinking-recorded": "chat template and thinking mode are not in these lines",
-    "warmup-discarded": "a log does not say which requests were warm-ups",
-    "memory-still": "swap and page faults are in no log",
-    "host-quiet": "the host's load is in no log",
-    "one-factor": "there is no contrast in one log",
-    "order-balanced": "a log knows no legs",
     "speed-steady": "a log shows no durations of single steps",
-    "intervals-present": "intervals over prompts need to know the prompts; those given here are over requests",
-    "partial-acceptance-seen": "neither steps nor a curve with its steps",
-    "counters-sound": "the build is printed only at the server's start, which is not in the file",
-    "counters-agree": "there is only one count of the same events, or nobody says that two are of the same server",
-    "drafts-within-limit": "n_max is not known, or no step is shown",
+    "partial-acceptance-seen": "neither steps nor a curve with its steps (llama-server prints a curve with `-lv 4`)",
+    "counters-sound": "no build is in the file",
+    "counters-agree": "there is only one count of the same events; --same-server says that the files are of one server",
+    "drafts-within-limit": "neither n_max nor a step is in the file",
     "enough-prompts": "no request is reported by itself",
     "acceptance-steady": f"fewer than {3 * ENOUGH} requests with drafts of one server",
 }
@@ -52,10 +67,11 @@ def check(ingested: Ingested) -> list[Finding]:
     for gate in (*GATES, *LATE_GATES):
         own = [one for totals in ingested.totals for one in _judge(gate, ingested, totals)]
         own += [one for reading in ingested.running for one in _judge_running(gate, reading)]
+        own += _pages_agree(gate, ingested) if ingested.same_server else []
         if not own:
             why = MISSING.get(gate.name, "nothing in these lines speaks of it")
             own = [finding(gate, "unchecked", "run", "files", why)]
-        found += own
+        found += dict.fromkeys(own)  # what is of a server stands once, however many groups its reports make
     return found
 
 
@@ -67,7 +83,7 @@ def _judge(gate: Gate, ingested: Ingested, totals: Totals) -> list[Finding]:
         "counters-agree": lambda: _agree(ingested, totals, setup, {r.slot for r in held if r.slot is not None}),
         "sample-counters-agree": lambda: _samples_agree(held),
         "drafts-happened": lambda: _drafted(totals, setup),
-        "drafts-within-limit": lambda: _within(held, setup),
+        "drafts-within-limit": lambda: _within(held, setup, totals),
         "partial-acceptance-seen": lambda: _partial(totals),
         "enough-prompts": lambda: _enough(totals),
         "emitted-adds-up": lambda: _emitted(held),
@@ -82,7 +98,14 @@ Said = Sequence[tuple[Level, str]]
 
 def _sound(setup: Setup) -> Said:
     if setup.build is None:
-        return ()
+        if setup.whole:
+            return [
+                (
+                    "unchecked",
+                    "the server's start is in the file, and names no build: llama-server needs `-lv 4` for it",
+                )
+            ]
+        return [("unchecked", "no server's start is in the file; llama-server names its build there, with `-lv 4`")]
     engine = Engine(source="path", version="", build=setup.build, commit=setup.commit)
     said = f"build {setup.build}, commit {setup.commit}"
     level: dict[str, Level] = {"sound": "pass", "faulty": "refuse", "unknown": "unchecked"}
@@ -109,10 +132,36 @@ def _agree(ingested: Ingested, totals: Totals, setup: Setup, slots: set[int | No
         return [("unchecked", f"{len(slots)} slots, and the counters' lines do not say whether they count together")]
     drafted, accepted = sum(r.drafted or 0 for r in counted), sum(r.accepted or 0 for r in counted)
     said = f"requests: {totals.accepted} of {totals.drafted} accepted; the implementations: {accepted} of {drafted}"
+    return [(_same_counts(totals, setup, drafted, accepted), said)]
+
+
+def _same_counts(totals: Totals, setup: Setup, drafted: int, accepted: int) -> Level:
+    """Compare sums over requests with a count of the same events; only what was cut from a last draft may differ."""
     slack = totals.reports * max(setup.n_max or 0, totals.longest, len(totals.curve))
-    if totals.accepted == accepted and 0 <= drafted - totals.drafted <= slack:
-        return [("pass", said)]
-    return [("refuse", said)]
+    return "pass" if totals.accepted == accepted and 0 <= drafted - totals.drafted <= slack else "refuse"
+
+
+def _pages_agree(gate: Gate, ingested: Ingested) -> list[Finding]:
+    """Compare the sum over requests with a page of counters that somebody says is of the same server."""
+    if gate.name != "counters-agree":
+        return []
+    sums = [one for one in ingested.totals if one.scope.startswith("request") and one.drafting]
+    pages = [one for one in ingested.running if one.format == "metrics page" and one.fit and one.drafted is not None]
+    if len(sums) != 1 or len(pages) != 1:
+        saw = (
+            f"{len(sums)} servers with reports of requests and {len(pages)} with a /metrics page; one of each is needed"
+        )
+        return [finding(gate, "unchecked", "run", "files", saw)]
+    (totals,), (page,) = sums, pages
+    setup = ingested.setup(totals.source, totals.server)
+    place = f"{totals.source} {totals.server} and {page.source}"
+    if not setup.whole or setup.mixed or totals.refused:
+        saw = f"requests of a whole life without contradictions are needed to compare {page.source} with"
+        return [finding(gate, "unchecked", "server", place, saw)]
+    level = _same_counts(totals, setup, page.drafted or 0, page.accepted or 0)
+    said = f"requests: {totals.accepted} of {totals.drafted} accepted; the page: {page.accepted} of {page.drafted}"
+    late = "; a page that was read before the last request ended differs too" if level == "refuse" else ""
+    return [finding(gate, level, "server", place, said + late)]
 
 
 def _samples_agree(held: Sequence[Reading]) -> Said:
@@ -130,17 +179,24 @@ def _drafted(totals: Totals, setup: Setup) -> Said:
         return [("pass", f"{totals.drafting} of {totals.reports - totals.refused} reports with drafts")]
     if setup.spec_types:
         return [("refuse", f"no draft in {totals.reports} reports with {', '.join(setup.spec_types)}")]
-    return [("unchecked", f"no draft in {totals.reports} reports, and whether any was meant is not in the file")]
+    meant = "the server's start names no drafter" if setup.whole else "whether any was meant is not in the file"
+    return [("unchecked", f"no draft in {totals.reports} reports; {meant}")]
 
 
-def _within(held: Sequence[Reading], setup: Setup) -> Said:
-    if setup.n_max is None:
+def _within(held: Sequence[Reading], setup: Setup, totals: Totals) -> Said:
+    if not totals.drafting:
         return ()
+    printed = {r.n_max.value for r in held if r.n_max.value is not None}
+    n_max = setup.n_max if setup.n_max is not None else max(printed, default=None)
     longest = max((max(r.step_drafted) for r in held if r.step_drafted), default=0)
-    if not longest:
+    if n_max is None and not longest:
         return ()
-    level: Level = "refuse" if longest > setup.n_max else "pass"
-    return [(level, f"drafts of up to {longest} tokens where n_max is {setup.n_max}")]
+    if not longest:
+        return [("unchecked", f"n_max is {n_max}, and no single step is in the file")]
+    if n_max is None:
+        return [("unchecked", f"drafts of up to {longest} tokens, and n_max is not in the file")]
+    level: Level = "refuse" if longest > n_max else "pass"
+    return [(level, f"drafts of up to {longest} tokens where n_max is {n_max}")]
 
 
 def _partial(totals: Totals) -> Said:
@@ -155,6 +211,8 @@ def _partial(totals: Totals) -> Said:
 def _enough(totals: Totals) -> Said:
     if not totals.scope.startswith(("request", "conversation")):
         return ()
+    if not totals.drafting:
+        return [("unchecked", "no request with drafts")]
     if totals.drafting < MIN_CLUSTERS:
         return [("warn", f"{totals.drafting} requests with drafts, and an interval needs {MIN_CLUSTERS} prompts")]
     return [("unchecked", f"{totals.drafting} requests; how many prompts they were is not in the file")]

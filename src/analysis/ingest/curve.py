@@ -1,7 +1,8 @@
 """A curve of acceptance along the positions of a draft, from a run, from reports, or typed, with what is behind it."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal
@@ -36,7 +37,8 @@ class Curve:
     """A curve of conditional acceptance with the counts behind it.
 
     `groups` are the requests, in the order in which they were served. `typed` is a curve without counts. `cut` says
-    that drafts of less than full length were seen, so that what comes from survival alone is a lower limit.
+    that drafts of less than full length were seen, so that what comes from survival alone is a lower limit. `notes` say
+    what was left out or put together.
     """
 
     title: str
@@ -47,6 +49,7 @@ class Curve:
     block: int | None = None
     cut: bool = False
     replays: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def positions(self) -> int:
@@ -100,27 +103,54 @@ def typed_curve(text: str, *, meaning: Meaning, steps: int | None = None) -> Cur
     return Curve(title="typed curve", groups=(group,), n_max=len(values))
 
 
-def run_curves(directory: RunDir) -> list[Curve]:
-    """Return the curves of a recorded run: one for each pair, regime and leg, its depths together."""
+def run_curves(directory: RunDir, refused: Mapping[int, str] | None = None) -> list[Curve]:
+    """Return the curves of a recorded run: one for each pair, regime and leg, its depths together.
+
+    A curve without a group is of samples that are all refused.
+
+    Args:
+        directory: the run.
+        refused: why samples are left out, by their index; none is left out without.
+    """
     cells = {cell.id: cell for cell in directory.run.cells}
     kept: dict[tuple[str, str, str], list[tuple[Cell, Sample]]] = {}
     for sample in directory.samples():
         cell = cells.get(sample.cell)
         if cell is not None and cell.spec_type != "none":
             kept.setdefault((cell.pair, cell.regime, sample.leg), []).append((cell, sample))
-    return [_run_curve(directory.run.id, key, members) for key, members in kept.items()]
+    return [_run_curve(directory.run.id, key, members, refused or {}) for key, members in kept.items()]
 
 
-def _run_curve(run: str, key: tuple[str, str, str], members: list[tuple[Cell, Sample]]) -> Curve:
-    groups = [steps_group(sample.drafted, sample.accepted, depth=cell.depth) for cell, sample in members]
+def _run_curve(
+    run: str, key: tuple[str, str, str], members: list[tuple[Cell, Sample]], refused: Mapping[int, str]
+) -> Curve:
+    fit = [(cell, sample) for cell, sample in members if sample.index not in refused]
+    groups = [steps_group(sample.drafted, sample.accepted, depth=cell.depth) for cell, sample in fit]
     n_max = max(max(cell.n_max, *sample.drafted, 0) for cell, sample in members)
     return Curve(
         title=f"{run}: {', '.join(key)}",
         groups=tuple(padded([group for group in groups if group is not None], n_max)),
         spec_type=members[0][0].spec_type,
         n_max=n_max,
-        cut=any(0 < drafted < cell.n_max for cell, sample in members for drafted in sample.drafted),
+        cut=any(0 < drafted < cell.n_max for cell, sample in fit for drafted in sample.drafted),
+        notes=_left_out([refused[sample.index] for _, sample in members if sample.index in refused], len(members))
+        + _pooled([cell.depth for cell, _ in fit]),
     )
+
+
+def _left_out(reasons: Sequence[str], samples: int) -> tuple[str, ...]:
+    if not reasons:
+        return ()
+    why = ", ".join(f"{reason} {count}" for reason, count in Counter(reasons).most_common())
+    return (f"{len(reasons)} of {samples} samples are refused and left out ({why}); `specbook gates` says why",)
+
+
+def _pooled(depths: Sequence[int]) -> tuple[str, ...]:
+    counts = sorted(Counter(depths).items())
+    if len(counts) < 2:
+        return ()
+    said = ", ".join(f"{depth} ({count} sample{'s' * (count != 1)})" for depth, count in counts)
+    return (f"depths are pooled: {said}",)
 
 
 def steps_group(drafted: Sequence[int], accepted: Sequence[int], *, depth: int | None = None) -> Group | None:

@@ -26,7 +26,10 @@ def number(text: bytes) -> float | None:
 def half_unit(text: bytes) -> float:
     """Return half a unit of a printed number's last place."""
     point = text.find(b".")
-    return _HALVES[min(len(text) - point - 1, _MOST_DIGITS) if point >= 0 else 0]
+    if point < 0:
+        return _HALVES[0]
+    digits = len(text) - point - 1
+    return _HALVES[digits if digits < _MOST_DIGITS else _MOST_DIGITS]
 
 
 def curve(text: bytes | None) -> tuple[tuple[float, ...], float, tuple[str, ...]]:
@@ -75,6 +78,19 @@ def steps_of(
     if not fitting:
         return UNKNOWN
     return exactly(fitting[0], "derived") if len(fitting) == 1 else Known(fitting[0], fitting[-1], "bounded")
+
+
+def steps_from_mean(accepted: int, drafted: int, mean: float, half: float, n_max: int | None) -> Known:
+    """Return what `steps_of` does without a curve, for counts and a mean of 1 and more that were looked at before."""
+    fewest, most = ceil(accepted / (mean - 1 + half + 1e-9)), drafted
+    if n_max and fewest * n_max < drafted:
+        fewest = -(-drafted // n_max)
+    below = mean - 1 - half - 1e-9
+    if below > 0 and (most := floor(accepted / below)) > drafted:
+        most = drafted
+    if most <= fewest:
+        return Known(fewest, most, "derived") if most == fewest else UNKNOWN
+    return Known(fewest, most, "bounded")
 
 
 def _range(

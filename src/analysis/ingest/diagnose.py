@@ -26,6 +26,7 @@ SIGNS: dict[Sign, str] = {
 _FALLS: tuple[Literal["depth", "uptime"], ...] = ("depth", "uptime")
 
 UNTESTED = "a typed curve without its steps: chance is not in this; --steps puts it in"
+NOTHING = "none: no sample with a draft that may be used"
 CORRELATED = "one group of steps: steps of one text resemble each other, so that this looks surer than it is"
 
 
@@ -60,7 +61,9 @@ class Diagnosis:
 
     @property
     def verdict(self) -> str:
-        """Return the sign in words, or that it is undecided."""
+        """Return the sign in words, that it is undecided, or that there is no curve to judge."""
+        if not self.curve.positions:
+            return NOTHING
         if self.named is None:
             return "undecided"
         where = f" (behind position {self.named.position})" if self.named.position else ""
@@ -97,6 +100,8 @@ def diagnose(curve: Curve, *, seed: int = 0, file: Path | None = None) -> Diagno
         Problem: the file of thresholds and causes is damaged.
     """
     limits = thresholds(file)
+    if not curve.positions:
+        return Diagnosis(curve=curve, named=None, evidence=(), also=(), causes=(), notes=curve.notes)
     sure = limits["sure"].value
     evidence = shapes(curve, limits, seed=seed)
     named = evidence[0] if evidence and evidence[0].share >= sure else None
@@ -141,7 +146,7 @@ def shapes_position(curve: Curve) -> int:
 
 
 def _notes(curve: Curve) -> tuple[str, ...]:
-    notes = []
+    notes = list(curve.notes)
     if curve.typed:
         notes.append(UNTESTED)
     elif len(curve.groups) < 5:

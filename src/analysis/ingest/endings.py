@@ -21,7 +21,7 @@ _FIRST = (
 )
 _CLOCK = rb"(?(second)(?P=second)\d{3}\.\d{3} )(?(level)I )"
 _NEXT = _CLOCK + rb"slot print_timing: id  ?(?P=slot) \| task (?P=task) \| +"
-_SPEED = rb" \( *\d+\.\d\d ms per token, *\d+\.\d\d tokens per second\)\r?\n"
+_SPEED = rb" \( *\d{1,12}\.\d\d ms per token, *(\d{1,12}\.\d\d) tokens per second\)\r?\n"
 _TIME = rb"(\d{1,12}\.\d\d) ms / *(\d{1,9}) tokens"
 
 # Lines that say nothing of speculation and hold no text of a user's.
@@ -68,13 +68,16 @@ def _skipped(data: bytes, place: int) -> int:
 
 def texts(ending: Match) -> tuple[dict[str, bytes], int]:
     """Return what was printed, by its name, and by how many lines the acceptance is below the first; 0 for nowhere."""
-    prompt_ms, prompt_n, predicted_ms, emitted, graphs, rate, accepted, drafted, mean = ending.groups()[5:14]
-    if rate is None:
-        return {"prompt_ms": prompt_ms, "prompt_n": prompt_n, "predicted_ms": predicted_ms, "emitted": emitted}, 0
+    printed = ending.groups()
+    prompt_ms, prompt_n, prompt_per_s, predicted_ms, emitted, predicted_per_s, graphs = printed[5:12]
+    rate, accepted, drafted, mean = printed[12:16]
     found = {
-        "prompt_ms": prompt_ms, "prompt_n": prompt_n, "predicted_ms": predicted_ms, "emitted": emitted,
-        "rate": rate, "accepted": accepted, "drafted": drafted,
+        "prompt_ms": prompt_ms, "prompt_n": prompt_n, "prompt_per_s": prompt_per_s,
+        "predicted_ms": predicted_ms, "emitted": emitted, "predicted_per_s": predicted_per_s,
     }  # fmt: skip
+    if rate is None:
+        return found, 0
+    found["rate"], found["accepted"], found["drafted"] = rate, accepted, drafted
     if mean is not None:
         found["mean_length"] = mean
     positions = ending["positions"]

@@ -9,10 +9,10 @@ import numpy as np
 from analysis.ingest.gather import Totals
 from analysis.ingest.model import UNKNOWN, How, Reading, Setup
 from analysis.stats.acceptance import acceptance
-from analysis.stats.intervals import SHARE, Interval, Scale, interval_of, no_interval
+from analysis.stats.intervals import POSITIVE, SHARE, Interval, Scale, interval_of, no_interval
 from analysis.stats.resampling import Floats, Statistic
 
-Meaning = Literal["survival", "proposal", "conditional", "aggregate", "mean length"]
+Meaning = Literal["survival", "proposal", "conditional", "aggregate", "mean length", "decode rate"]
 Relation = Literal["is", "at least", "not known"]
 
 UNIT = "requests"
@@ -51,16 +51,31 @@ class Fact:
 
 
 def estimates(totals: Totals, readings: Sequence[Reading]) -> list[Estimate]:
-    """Return the acceptances of one group of reports.
+    """Return the acceptances of one group of reports, and its decode rate where it is printed.
 
     Args:
         totals: its sums.
         readings: its fit reports that are held, in order.
     """
+    return _acceptances(totals, readings) + _decode_rate(totals, readings)
+
+
+def _decode_rate(totals: Totals, readings: Sequence[Reading]) -> list[Estimate]:
+    """Return what a group's requests printed of their decode rate in tokens/s; an interval where all are held."""
+    if not totals.timed_ms:
+        return []
+    used = [(r.predicted_per_s or 0, r.predicted_ms or 0) for r in readings if r.fit]
+    pairs = [(per_s * ms / 1e3, ms / 1e3) for per_s, ms in used if per_s > 0 and ms]
+    made = _Maker(totals, held=len(pairs), of=totals.timed)
+    rate = made.interval(pairs, 1e3 * totals.timed_tokens / totals.timed_ms, POSITIVE)
+    return [made.estimate("decode rate", 0, rate, how="printed")]
+
+
+def _acceptances(totals: Totals, readings: Sequence[Reading]) -> list[Estimate]:
     used = [reading for reading in readings if reading.fit and reading.drafted]
     if not totals.drafting:
         return []
-    made = _Maker(totals, whole=len(used) == totals.drafting)
+    made = _Maker(totals, held=len(used), of=totals.drafting)
     aggregate = made.interval([(r.accepted or 0, r.drafted or 0) for r in used], totals.accepted / totals.drafted)
     found = [made.estimate("aggregate", 0, aggregate, totals.accepted, totals.drafted)]
     if totals.steps.value:
@@ -76,7 +91,7 @@ def running_estimates(reading: Reading) -> list[Estimate]:
     """Return the acceptances of counters that run on over a server's life: points without intervals."""
     note = "one counter over a server's life, whose requests are not told apart"
     totals = Totals(reading.source, reading.server, " ".join((reading.format, reading.spec_type)).strip())
-    made = _Maker(totals, whole=False, note=note)
+    made = _Maker(totals, held=0, of=1, note=note)
     found = []
     if reading.drafted and reading.accepted is not None:
         share = no_interval(reading.accepted / reading.drafted, n=1, note=note, unit=UNIT)
@@ -92,17 +107,17 @@ def running_estimates(reading: Reading) -> list[Estimate]:
 class _Maker:
     """Makes estimates of one group; where not all its reports are held, or they are no requests, points only."""
 
-    def __init__(self, totals: Totals, *, whole: bool, note: str = "") -> None:
-        self.totals = totals
-        self.note = note or ("" if whole else "more reports than are held")
+    def __init__(self, totals: Totals, *, held: int, of: int, note: str = "") -> None:
+        self.totals, self.of = totals, of
+        self.note = note or ("" if held == of else "more reports than are held")
         if not self.note and totals.scope.startswith(("window", "unknown")):
             self.note = _WINDOWS
 
     def interval(
-        self, pairs: Sequence[tuple[int, int]], point: float, scale: Scale = SHARE, offset: float = 0.0
+        self, pairs: Sequence[tuple[float, float]], point: float, scale: Scale = SHARE, offset: float = 0.0
     ) -> Interval:
         if self.note:
-            return no_interval(point, n=self.totals.drafting, note=self.note, unit=UNIT)
+            return no_interval(point, n=self.of, note=self.note, unit=UNIT)
         sums = np.array([pair for pair in pairs if pair[1] > 0], dtype=np.float64).reshape(-1, 2)
         return interval_of(sums, _ratio(offset), scale=scale, unit=UNIT)
 
@@ -168,7 +183,8 @@ def facts(totals: Totals, setup: Setup, readings: Sequence[Reading]) -> list[Fac
     emitted = totals.emitted or None
     limit: Fact
     if len(n_max) == 1:
-        limit = Fact("n_max", "printed", str(n_max.pop()), "positions of the printed curves, or the server's start")
+        where = "the server's start" if setup.n_max is not None else _LIMITS[any(r.survival for r in used)]
+        limit = Fact("n_max", "printed", str(n_max.pop()), where)
     elif setup.n_max is not None:
         limit = Fact("n_max", "printed", str(setup.n_max), "the server's start")
     elif totals.longest:
@@ -179,9 +195,8 @@ def facts(totals: Totals, setup: Setup, readings: Sequence[Reading]) -> list[Fac
     return [
         _fact("drafted tokens", totals.drafted or None, "the reports"),
         _fact("accepted tokens", totals.accepted if totals.drafting else None, "the reports; also those past the stop"),
-        Fact("verification steps", totals.steps.how, str(totals.steps) if totals.steps != UNKNOWN else "", _STEPS[
-            totals.steps.how
-        ]),
+        Fact("verification steps", totals.steps.how, str(totals.steps) if totals.steps != UNKNOWN else "",
+             _steps_from(totals.steps.how, used)),
         limit,
         _fact("p_min", setup.p_min, "the server's start", "the server's start is not in the file"),
         _fact("speculation type", kinds or None, "the server's start", "it is printed only at the server's start"),
@@ -197,10 +212,27 @@ def facts(totals: Totals, setup: Setup, readings: Sequence[Reading]) -> list[Fac
 _STEPS: dict[How, str] = {
     "counted": "every step is shown",
     "printed": "the report",
-    "derived": "the one number that fits the printed means, curves and their rounding",
+    "derived": "the one number that fits what is printed and its rounding",
     "bounded": "the printed mean and the drafted tokens leave a range",
     "unknown": "neither printed nor to be worked out from what is",
 }
+
+
+_LIMITS = {True: "positions of the printed curves", False: "the reports"}
+
+
+def _steps_from(how: How, used: Sequence[Reading]) -> str:
+    """Return from what the number of steps is known: a stream of timings prints neither mean nor curve."""
+    if how == "derived" and all(reading.format == "llama.cpp timings" for reading in used):
+        return "what the counts grew by from one streamed token to the next"
+    if how == "derived":
+        kinds = (
+            ("mean lengths", any(r.mean_length is not None for r in used)),
+            ("curves", any(r.survival for r in used)),
+        )
+        printed = " and ".join(name for name, there in kinds if there)
+        return f"the one number that fits the printed {printed} and their rounding" if printed else _STEPS[how]
+    return _STEPS[how]
 
 
 def _fact(quantity: str, value: object, why: str, missing: str = "the reports do not say") -> Fact:

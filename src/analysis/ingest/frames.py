@@ -19,6 +19,7 @@ MEANINGS = {
     "conditional": "the same, over the steps that accepted the position before and drafted this one",
     "aggregate": "accepted tokens over drafted tokens",
     "mean length": "1 + accepted tokens / verification steps",
+    "decode rate": "printed tokens a second of decoding, each request's by its time",
 }
 
 
@@ -32,7 +33,9 @@ def report_row(reading: Reading) -> Row:
         "steps_low": reading.steps.low, "steps_high": reading.steps.high, "steps_known": reading.steps.how,
         "n_max": reading.n_max.value, "emitted": reading.emitted, "prompt_n": reading.prompt_n,
         "cache_n": reading.cache_n, "depth": reading.depth, "prompt_ms": reading.prompt_ms,
-        "predicted_ms": reading.predicted_ms, "restored": reading.restored, "problems": "; ".join(reading.problems),
+        "predicted_ms": reading.predicted_ms, "prompt_per_s": reading.prompt_per_s,
+        "predicted_per_s": reading.predicted_per_s, "restored": reading.restored,
+        "problems": "; ".join(reading.problems),
     }  # fmt: skip
 
 

@@ -22,7 +22,7 @@ class Totals:
     """Sums over the fit reports of one server that can be added: of requests, or of intervals of its time.
 
     `curve` adds up the steps that survived each position over those reports that have the counts and their steps;
-    `curve_steps` are these steps.
+    `curve_steps` are these steps. `timed` reports print a decode rate: `timed_tokens` in `timed_ms`.
     """
 
     source: str
@@ -36,6 +36,9 @@ class Totals:
     emitted: int = 0
     predicted_ms: float = 0.0
     steps: Known = UNKNOWN
+    timed: int = 0
+    timed_tokens: float = 0.0
+    timed_ms: float = 0.0
     curve: list[int] = field(default_factory=list)
     curve_steps: int = 0
     curve_reports: int = 0
@@ -53,6 +56,10 @@ class Totals:
         self.emitted += reading.emitted or 0
         self.predicted_ms += reading.predicted_ms or 0.0
         self.restored += reading.restored
+        if reading.predicted_per_s and reading.predicted_ms and reading.predicted_per_s > 0:
+            self.timed += 1
+            self.timed_ms += reading.predicted_ms
+            self.timed_tokens += reading.predicted_per_s * reading.predicted_ms / 1e3
         if reading.depth is not None:
             self.shallowest = min(reading.depth, self.shallowest if self.shallowest is not None else reading.depth)
             self.deepest = max(reading.depth, self.deepest or 0)
@@ -77,7 +84,8 @@ class Ingested:
     """What files say together.
 
     `readings` are the first `KEPT` reports and `left_out` counts the others, which are in the sums all the same;
-    `running` are the last reports of counters that run on over a server's life, by what counts.
+    `running` are the last reports of counters that run on over a server's life, by what counts. `same_server` says, on
+    somebody's word, that all files are of one server.
     """
 
     readings: tuple[Reading, ...]
@@ -87,6 +95,7 @@ class Ingested:
     totals: tuple[Totals, ...]
     running: tuple[Reading, ...]
     files: tuple[Scanned, ...]
+    same_server: bool = False
 
     def setup(self, source: str, server: str) -> Setup:
         """Return what was said of a server; nothing is said of one that only counters name."""

@@ -48,7 +48,8 @@ _MESSAGES: dict[str, re.Pattern[bytes]] = {
         rb"(?:[ ,]+(\d{1,18})[ ,]+(\d{1,18}))?, *#gen drafts *= *<int>, *#acc drafts *= *<int>"
         rb", *#gen tokens *= *<int>, *#acc tokens *= *<int>"
         rb"(?:, *#mean acc len *= *<float>)?(?:, *#acc rate/pos *= *\(([^()]{0,2000})\))?",
-        "time": rb"(prompt |generation )?eval time *= *<float> ms */ *<int> (?:tokens|runs)",
+        "time": rb"(prompt |generation )?eval time *= *<float> ms */ *<int> (?:tokens|runs)"
+        rb"(?: *\( *\d{1,12}\.\d\d ms per token, *(\d{1,12}\.\d\d) tokens per second\))?",
         "step": rb"accepted +(\d{1,9}) */ *(\d{1,9}) draft tokens(, new n_| \(restore)?",
         "prompt": rb"new prompt, n_ctx_slot = \d{1,12}, n_keep = -?\d{1,12}"
         rb", (?:task\.n_tokens|n_prompt_tokens) = <int>",

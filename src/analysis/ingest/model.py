@@ -58,7 +58,9 @@ class Reading(NamedTuple):
     and `accepted` count tokens; `rate` and `mean_length` are what was printed, never computed. `survival` holds, for
     positions 1.., the share of verification steps that accepted so many tokens. `steps` counts verification steps;
     `step_drafted` and `step_accepted` are there where the log shows every step. `prompt_n` tokens were evaluated and
-    `cache_n` reused; `emitted` were generated. None and an unknown `Known` mean that the report does not say.
+    `cache_n` reused; `emitted` were generated. `prompt_per_s` and `predicted_per_s` are the printed tokens a second of
+    filling and of decoding; builds differ in whether the first token counts. None and an unknown `Known` mean that the
+    report does not say.
     `problems` says why a report contradicts itself or cannot be; its numbers then enter nothing.
     """
 
@@ -88,6 +90,8 @@ class Reading(NamedTuple):
     depth: int | None = None
     prompt_ms: float | None = None
     predicted_ms: float | None = None
+    prompt_per_s: float | None = None
+    predicted_per_s: float | None = None
     problems: tuple[str, ...] = ()
 
     @property

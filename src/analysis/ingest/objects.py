@@ -48,7 +48,8 @@ def timings(source: str, line: int, found: Mapping[str, Any]) -> Reading | None:
     whole = {name: _whole(found.get(name)) for name in _WHOLE}
     drafted, accepted = whole["draft_n"], whole["draft_n_accepted"]
     emitted = whole["predicted_n"] if whole["predicted_n"] is not None else whole["completion_tokens"]
-    times = {name: _real(found.get(name)) for name in ("prompt_ms", "predicted_ms")}
+    times = {name: _real(found.get(name)) for name in _TIMES}
+    speeds = {name: _real(found.get(name)) for name in ("prompt_per_second", "predicted_per_second")}
     if emitted is None and drafted is None:
         return None
     bench = "category" in found and "turns" in found
@@ -63,8 +64,9 @@ def timings(source: str, line: int, found: Mapping[str, Any]) -> Reading | None:
         drafted=drafted, accepted=accepted, emitted=emitted, prompt_n=prompt_n, cache_n=cache_n,
         depth=cache_n + prompt_n if cache_n is not None and prompt_n is not None else None,
         prompt_ms=times["prompt_ms"], predicted_ms=times["predicted_ms"],
+        prompt_per_s=speeds["prompt_per_second"], predicted_per_s=speeds["predicted_per_second"],
         problems=(*odd, *derive.problems_of(
-            drafted=drafted, accepted=accepted, other=(emitted, prompt_n, cache_n, *times.values()))),
+            drafted=drafted, accepted=accepted, other=(emitted, prompt_n, cache_n, *times.values(), *speeds.values()))),
     )  # fmt: skip
 
 
@@ -140,6 +142,7 @@ def speed(source: str, line: int, found: Mapping[str, Any]) -> Speed | None:
     )
 
 
+_TIMES = ("prompt_ms", "predicted_ms")
 _WHOLE = ("draft_n", "draft_n_accepted", "predicted_n", "completion_tokens", "prompt_n", "cache_n", "turns")
 
 

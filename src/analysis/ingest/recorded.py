@@ -22,6 +22,8 @@ Place = Callable[[Row], int]
 def recorded() -> pd.DataFrame:
     """Return what is named for every recorded curve of known cause.
 
+    Samples that gates refuse are in these curves: faults are what is shown here, and gates refuse some for just that.
+
     Columns: `what` was served, its `cause`, the `sign` of that cause, what was `named` (or `undecided`), the
     conditional acceptance and the verification steps behind it.
     """

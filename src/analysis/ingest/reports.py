@@ -1,5 +1,7 @@
 """The report of a request, or of an implementation of speculation, from what its lines printed."""
 
+from typing import Any
+
 from analysis.ingest import derive
 from analysis.ingest.derive import number
 from analysis.ingest.lives import Request, Server
@@ -19,6 +21,8 @@ def request_reading(source: str, server: Server, request: Request) -> Reading:
     depth = int(texts["depth"]) if "depth" in texts else None
     prompt_ms = number(texts["prompt_ms"]) if "prompt_ms" in texts else None
     predicted_ms = number(texts["predicted_ms"]) if "predicted_ms" in texts else None
+    prompt_per_s = number(texts["prompt_per_s"]) if "prompt_per_s" in texts else None
+    predicted_per_s = number(texts["predicted_per_s"]) if "predicted_per_s" in texts else None
     mean = number(texts["mean_length"]) if "mean_length" in texts else None
     rate = number(texts["rate"]) if "rate" in texts else None
     survival, half, wrong = derive.curve(texts["positions"]) if "positions" in texts else _NO_CURVE
@@ -44,7 +48,46 @@ def request_reading(source: str, server: Server, request: Request) -> Reading:
         request.task, server.spec_types[0] if len(server.spec_types) == 1 else "", "", drafted, accepted, rate, steps,
         n_max, mean, survival, counts, tuple(request.drafted_steps) if whole_steps else (),
         tuple(request.accepted_steps) if whole_steps else (), request.restored, emitted, prompt_n, cache_n, depth,
-        prompt_ms, predicted_ms, problems,
+        prompt_ms, predicted_ms, prompt_per_s, predicted_per_s, problems,
+    ))  # fmt: skip
+
+
+def ordinary_reading(
+    source: str, server: Server, key: tuple[int, int], groups: tuple[Any, ...], number: int
+) -> Reading | None:
+    """Return what `request_reading` would of a request whose last lines were read at once, without a detour.
+
+    Args:
+        source: the file's name.
+        server: the life that the request belongs to.
+        key: its slot and task.
+        groups: all groups of a match of `endings`.
+        number: the number of the first of the lines.
+
+    None where there is a curve or something to complain of.
+    """
+    prompt_ms, prompt_n, prompt_per_s, predicted_ms, emitted, predicted_per_s, graphs = groups[5:12]
+    rate, accepted, drafted, mean, positions = groups[12:17]
+    limit = _limit(server) if server.limits else UNKNOWN
+    took = of = share = length = None
+    steps = UNKNOWN
+    if rate is not None:
+        took, of, share = int(accepted), int(drafted), float(rate)
+        if positions is not None or mean is None or not 0 < took <= of or share > 1:
+            return None
+        length = float(mean)
+        if abs(share - took / of) > derive.half_unit(rate) + 1e-6 or not 1 <= length <= MAX_POSITIONS + 1:
+            return None
+        steps = derive.steps_from_mean(took, of, length, derive.half_unit(mean), limit.value)
+        if steps is UNKNOWN:
+            return None
+        number += 3 if graphs is None else 4
+    # In the order of the fields, as above.
+    return Reading._make((
+        source, number, "llama-server request", "request", server.name, key[0], key[1],
+        server.spec_types[0] if len(server.spec_types) == 1 else "", "", of, took, share, steps, limit, length,
+        (), (), (), (), 0, int(emitted), int(prompt_n), None, None, float(prompt_ms), float(predicted_ms),
+        float(prompt_per_s), float(predicted_per_s), (),
     ))  # fmt: skip
 
 

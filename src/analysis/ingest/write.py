@@ -29,7 +29,8 @@ SCHEMAS: dict[str, pa.Schema] = {
             for name in ("line", "slot", "task", "drafted", "accepted", "steps_low", "steps_high", "n_max", "emitted",
                          "prompt_n", "cache_n", "depth", "restored")
         ]
-        + [(name, _REAL) for name in ("printed_rate", "printed_mean_length", "prompt_ms", "predicted_ms")]
+        + [(name, _REAL) for name in ("printed_rate", "printed_mean_length", "prompt_ms", "predicted_ms",
+                                 "prompt_per_s", "predicted_per_s")]
         + [("problems", _TEXT)]
     ),
     "positions": pa.schema(

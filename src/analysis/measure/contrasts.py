@@ -1,5 +1,6 @@
 """Two runs set against each other: the one factor in which they differ, and what it did, cell by cell."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -38,7 +39,8 @@ class Difference:
 class Comparison:
     """What two runs differ in, what that changed, and the cells that should not differ, as a control.
 
-    `paired` says whether both runs prompted with the same texts, so that changes are taken prompt by prompt.
+    `paired` says whether both runs prompted with the same texts, so that changes are taken prompt by prompt. `refused`
+    names the cells that could not be compared, and what gates refused of them.
     """
 
     first: Study
@@ -47,6 +49,7 @@ class Comparison:
     paired: bool
     changes: tuple[Difference, ...]
     controls: tuple[Difference, ...]
+    refused: tuple[str, ...] = ()
 
 
 def compare_studies(first: Study, second: Study) -> Comparison:
@@ -70,7 +73,23 @@ def compare_studies(first: Study, second: Study) -> Comparison:
         paired,
         tuple(d for a, b in changed for d in _differences(first, second, a, b, paired=paired)),
         tuple(d for a, b in same for d in _differences(first, second, a, b, paired=paired)) if contrasts else (),
+        tuple(said for a, b in pairs for said in (*_refused(first, a), *_refused(second, b))) + _untimed(first, second),
     )
+
+
+def _refused(study: Study, cell: Cell) -> tuple[str, ...]:
+    """Return that gates left nothing of a cell, and which; nothing where they left something."""
+    if _of_cell(study, cell):
+        return ()
+    own = [study.refusals.get(sample.index, "") for sample in study.samples if sample.cell == cell.id]
+    why = ", ".join(f"{gate} {count}" for gate, count in Counter(own).most_common())
+    said = f"all {len(own)} samples are refused ({why})" if own else "no sample was measured"
+    return (f"{cell.regime} at {cell.depth}, {_leg(cell)}, of {study.run.id}: {said}",)
+
+
+def _untimed(*studies: Study) -> tuple[str, ...]:
+    found = ((study.run.id, timings_refused(study)) for study in studies)
+    return tuple(f"rates of {run}: {why}" for run, why in found if why)
 
 
 def _matched(first: Sequence[Cell], second: Sequence[Cell]) -> list[tuple[Cell, Cell]]:
@@ -96,12 +115,19 @@ def _leg(cell: Cell) -> str:
 
 
 def _one_factor(contrasts: Sequence[Contrast], *, same_text: bool) -> str:
+    if not contrasts and same_text:
+        raise Problem(
+            "the runs differ in nothing",
+            expected="exactly one factor",
+            remedy="compare with a run of another setting, as `specbook sweep PAIR --vary n_max=1,4` measures them; "
+            "`specbook card RUN` sets one run's own legs against each other",
+        )
     factors = list(dict.fromkeys(found.factor for found in contrasts))
     if not same_text:
         factors.append("text prompted with")
     if len(factors) != 1:
         raise Problem(
-            f"the runs differ in {', '.join(factors) or 'nothing'}",
+            f"the runs differ in {', '.join(factors)}",
             expected="exactly one factor",
             remedy="compare runs that are alike in all the rest",
         )

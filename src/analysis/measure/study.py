@@ -44,6 +44,22 @@ class Study:
         """Return the samples that no gate refuses."""
         return tuple(publishable(self.samples, self.findings, self.directory.blocks()))
 
+    @property
+    def refusals(self) -> dict[int, str]:
+        """Return the gate that refuses each sample that may not be published, by index; the first if several do."""
+        gates: dict[tuple[str, str], str] = {}
+        for found in self.findings:
+            if found.level == "refuse":
+                gates.setdefault((found.where.kind, found.where.id), found.gate)
+        fit = {sample.index for sample in self.publishable}
+        refused = {}
+        for sample in self.samples:
+            if sample.index not in fit:
+                own = (("sample", str(sample.index)), ("cell", sample.cell), ("server", sample.server))
+                places = (*own, ("run", self.run.id))
+                refused[sample.index] = next((gates[place] for place in places if place in gates), "its leg")
+        return refused
+
 
 def open_study(name: str) -> Study:
     """Return a recorded run, by id or path, with the gates' findings.

@@ -14,6 +14,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
+from huggingface_hub import ModelCard
+
 from analysis.evidence.printed import parse
 from analysis.measure.study import Study, open_study
 from analysis.publish.card import CardOptions, card_text, check_card
@@ -87,16 +89,37 @@ def audit_card(path: Path, run: str = "") -> list[Checked]:
     """
     text = read_card(path)
     card = check_card(text)
-    named = card.data.get("specbook")
-    name = run or (str(named.get("run", "")) if isinstance(named, dict) else "")
-    if not name:
-        raise Problem(
-            f"{path.name} names no run", expected="`specbook: {run: ...}` in its header", remedy="give it with --run"
-        )
+    name = run or _named(card, path)
     options = CardOptions(
         str(card.data.get("model_name") or ""), _first(card.data.get("base_model")), str(card.data.get("license") or "")
     )
     return check_numbers(text, exact_card(open_study(name), options))
+
+
+def written_of(path: Path, run: str = "") -> tuple[int, int] | None:
+    """Return the samples that a card says its run had, and those that the run has now; None if it does not say.
+
+    Args:
+        path: the card.
+        run: the run that it is about; by default the one that its header names.
+
+    Raises:
+        Problem: as for `audit_card`.
+    """
+    text = read_card(path)
+    study = open_study(run or _named(check_card(text), path))
+    said = re.search(rf"run `{re.escape(study.run.id)}`, ([\d,]+) samples\b", text)
+    return None if said is None else (int(said[1].replace(",", "")), len(study.samples))
+
+
+def _named(card: ModelCard, path: Path) -> str:
+    named = card.data.get("specbook")
+    name = str(named.get("run", "")) if isinstance(named, dict) else ""
+    if not name:
+        raise Problem(
+            f"{path.name} names no run", expected="`specbook: {run: ...}` in its header", remedy="give it with --run"
+        )
+    return name
 
 
 def exact_card(study: Study, options: CardOptions) -> str:

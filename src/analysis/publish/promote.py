@@ -5,7 +5,7 @@ import json
 import re
 import shutil
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -13,6 +13,7 @@ from analysis.gates.prompts import PUBLISHED_PROMPTS
 from analysis.publish.build import CHAPTERS, check_executed
 from analysis.records import Problem
 from analysis.records.places import cache_dir, repo_dir
+from analysis.records.store import RunDir
 
 MOST_BYTES = 3_000_000  # of one committed run
 
@@ -111,14 +112,7 @@ def check_run(run: Path, committed: Path) -> bool:
             committed one.
     """
     files = [path for path in sorted(run.iterdir()) if path.is_file() and not path.name.startswith(".")]
-    for name in ("run.json", "servers.jsonl"):  # samples hold what the model emitted, which may look like anything
-        if (run / name).exists():
-            text = (run / name).read_text(encoding="utf-8", errors="replace")
-            check_anonymous(text, where=f"{run.name}/{name}")
-            if temporary := _first(_TEMPORARY, text):
-                raise Problem(f"{run.name}/{name} names {temporary}", expected="no temporary file in a committed run")
-            if "://" in text:
-                raise Problem(f"{run.name}/{name} names an address", expected="$URL in its place")
+    check_traces(run)
     if committed.exists():
         same = all(
             (committed / path.name).exists() and filecmp.cmp(path, committed / path.name, shallow=False)
@@ -138,15 +132,38 @@ def check_run(run: Path, committed: Path) -> bool:
             expected=f"at most {MOST_BYTES:,} in a committed run",
             remedy="measure fewer prompts or tokens for the committed book",
         )
-    check_prompts(run)
+    check_journal(run)
     return True
 
 
-def check_prompts(run: Path) -> None:
-    """Check that every cell that a run began was measured with as many prompts as a published one needs.
+def check_traces(run: Path, *, committed: bool = False) -> None:
+    """Check that a run's records name neither the machine's folders and host, nor a temporary file, nor an address.
+
+    Args:
+        run: the run's directory.
+        committed: it lies among the committed runs, which never change; some name a temporary file, from before this
+            was looked at.
 
     Raises:
-        Problem: one was not, or a line of the journal is no sample: a kill tore it, or the run is being written.
+        Problem: one does.
+    """
+    for name in ("run.json", "servers.jsonl"):  # samples hold what the model emitted, which may look like anything
+        if (run / name).is_file():
+            text = (run / name).read_text(encoding="utf-8", errors="replace")
+            check_anonymous(text, where=f"{run.name}/{name}")
+            if committed:
+                continue
+            if temporary := _first(_TEMPORARY, text):
+                raise Problem(f"{run.name}/{name} names {temporary}", expected="no temporary file in a committed run")
+            if "://" in text:
+                raise Problem(f"{run.name}/{name} names an address", expected="$URL in its place")
+
+
+def check_journal(run: Path) -> None:
+    """Check that a run's journal is whole, and that every cell that it began has as many prompts as it needs.
+
+    Raises:
+        Problem: one has not, or a line of the journal is no sample: a kill tore it, or the run is being written.
     """
     prompts: dict[str, set[str]] = {}
     journal = run / "samples.jsonl"
@@ -159,13 +176,38 @@ def check_prompts(run: Path) -> None:
             ) from None
         if "cell" in sample:
             prompts.setdefault(sample["cell"], set()).add(sample["prompt_id"])
-    for cell, measured in prompts.items():
-        if len(measured) < PUBLISHED_PROMPTS:
-            raise Problem(
-                f"cell {cell} of {run.name} was measured with {len(measured)} prompts",
-                expected=f"at least {PUBLISHED_PROMPTS} in a committed run",
-                remedy="finish it, or measure a larger profile",
-            )
+    check_prompts(run, prompts)
+
+
+def check_prompts(run: Path, prompts: Mapping[str, set[str]]) -> None:
+    """Check that every cell that a run began was measured with as many prompts as a published one needs.
+
+    Args:
+        run: the run's directory.
+        prompts: the prompts of each cell, by its id.
+
+    Raises:
+        Problem: one was not.
+    """
+    few = [cell for cell, measured in prompts.items() if len(measured) < PUBLISHED_PROMPTS]
+    if few:
+        names, count = _names_of_cells(run), len(prompts[few[0]])
+        more = f" (and {len(few) - 1} other cells with too few)" if len(few) > 1 else ""
+        raise Problem(
+            f"{names.get(few[0], f'cell {few[0]}')} of {run.name} was measured with {count} "
+            f"prompt{'s' * (count != 1)}{more}",
+            expected=f"at least {PUBLISHED_PROMPTS} in a committed run",
+            remedy="finish it, or measure a larger profile",
+        )
+
+
+def _names_of_cells(run: Path) -> dict[str, str]:
+    """Return what a reader knows the cells by; nothing where the run cannot be read, which other checks say."""
+    try:
+        cells = RunDir.open(run).run.cells
+    except Problem:
+        return {}
+    return {cell.id: f"{cell.regime} at {cell.depth} ({cell.spec_type}, cell {cell.id})" for cell in cells}
 
 
 def _copy_run(run: Path, target: Path) -> None:

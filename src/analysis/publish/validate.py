@@ -8,9 +8,11 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.gates.prompts import PUBLISHED_PROMPTS
 from analysis.measure.study import Study, machines_of, open_study
-from analysis.publish.promote import MOST_BYTES, check_anonymous
+from analysis.publish.promote import MOST_BYTES, check_prompts, check_traces
 from analysis.records import Problem
+from analysis.records.places import data_dir
 from analysis.records.store import STEPS_SCHEMA, RunDir, find_run
 
 RUN_FILES = ("run.json", "samples.jsonl", "servers.jsonl", "steps.parquet")
@@ -38,7 +40,7 @@ def validate_run(name: str) -> list[Check]:
         study = open_study(str(directory.path))
     except Problem as problem:
         return [*found, Check("journals", "bad", str(problem))]
-    checks: tuple[Callable[[Study], Iterator[Check]], ...] = (_journals, _steps, _provenance, _cells, _gates)
+    checks: tuple[Callable[[Study], Iterator[Check]], ...] = (_journals, _steps, _provenance, _cells, _prompts, _gates)
     return found + [one for check in checks for one in check(study)]
 
 
@@ -57,15 +59,12 @@ def _files(directory: RunDir) -> Iterator[Check]:
 
 
 def _anonymous(directory: RunDir) -> Iterator[Check]:
-    for name in ("run.json", "servers.jsonl"):
-        file = directory.path / name
-        try:
-            if file.is_file():
-                check_anonymous(file.read_text(encoding="utf-8", errors="replace"), where=name)
-        except Problem as problem:
-            yield Check("anonymous", "bad", str(problem))
-            return
-    yield Check("anonymous", "ok", "no folder, host, user, address or key of this machine")
+    try:
+        check_traces(directory.path, committed=directory.path.resolve().parent == (data_dir() / "runs").resolve())
+    except Problem as problem:
+        yield Check("anonymous", "bad", str(problem))
+    else:
+        yield Check("anonymous", "ok", "no folder, host, user, address or key of this machine")
 
 
 def _journals(study: Study) -> Iterator[Check]:
@@ -128,6 +127,18 @@ def _cells(study: Study) -> Iterator[Check]:
         yield Check("cells", "bad", saw)
     else:
         yield Check("cells", "ok", f"{len(run.cells)} cells of {', '.join(sorted(names))}")
+
+
+def _prompts(study: Study) -> Iterator[Check]:
+    prompts: dict[str, set[str]] = {}
+    for sample in study.samples:
+        prompts.setdefault(sample.cell, set()).add(sample.prompt_id)
+    try:
+        check_prompts(study.directory.path, prompts)
+    except Problem as problem:
+        yield Check("prompts", "bad", str(problem))
+    else:
+        yield Check("prompts", "ok", f"at least {PUBLISHED_PROMPTS} in every cell that was begun")
 
 
 def _gates(study: Study) -> Iterator[Check]:

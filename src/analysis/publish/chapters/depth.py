@@ -1,11 +1,11 @@
 """Chapter 04: one quantity after the other by depth and kind of text."""
 
-import re
 from dataclasses import dataclass
 
 import pandas as pd
 
 from analysis.gates import Finding
+from analysis.gates.grouped import kind_of
 from analysis.measure.estimate import depth_frame, depth_points
 from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study
@@ -15,8 +15,6 @@ from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, interval_table, table
 
 NOT_DRAFTED = "Nothing drafts in this pair."
-
-_NUMBER = re.compile(r"\d[\d.]*")
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class DepthPage:
         if not found:
             return Markdown("Nothing was refused, and no gate warned.")
         frame = pd.DataFrame(
-            {"gate": f.gate, "level": f.level, "kind": _kind(f.saw), "saw": f.saw, "expected": f.expected}
+            {"gate": f.gate, "level": f.level, "kind": kind_of(f.saw), "saw": f.saw, "expected": f.expected}
             for f in found
         )
         counted = frame.groupby(["gate", "level", "expected", "kind"], as_index=False, sort=False).agg(
@@ -100,11 +98,6 @@ class DepthPage:
         if frame.empty:
             return Markdown(NOT_DRAFTED)
         return interval_table(frame, f"{caption} by depth and regime; {made_how(frame)}", name)
-
-
-def _kind(saw: str) -> str:
-    """Return what a finding saw without its numbers and its particulars: `loop in a cell of recall`."""
-    return _NUMBER.sub("#", saw.partition(": ")[0])
 
 
 def depth_regime(**parameters: object) -> DepthPage:
