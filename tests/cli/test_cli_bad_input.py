@@ -278,3 +278,7 @@ def test_the_committed_runs_are_listed_with_whole_ids(
     status, out, _ = specbook("runs")
     assert status == 0
     assert all(file.parent.name in out for file in (data_dir() / "runs").glob("*/run.json"))
+    if columns == "200":
+        for file in (data_dir() / "runs").glob("*/run.json"):
+            began = json.loads(file.read_text())["created"][:16].replace("T", " ")
+            assert any(file.parent.name in line and began in line for line in out.splitlines())

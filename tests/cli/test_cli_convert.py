@@ -3,13 +3,28 @@
 import pytest
 
 from analysis.cli.show import harmless, size
-from analysis.convert.pairs import list_pairs, list_profiles
+from analysis.convert.pairs import DEFAULT_PAIR, list_pairs, list_profiles
+from analysis.publish.parameters import declared
+from analysis.records.places import repo_dir
 
 
 def test_pairs_lists_every_pair(specbook):
     status, out, _ = specbook("pairs")
     assert status == 0
     assert all(pair.name in out for pair in list_pairs())
+
+
+def test_pairs_names_the_default_of_the_notebooks_and_what_is_to_fetch(specbook, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    _, out, _ = specbook("pairs")
+    rows = {line.split()[0]: line for line in out.splitlines() if line.startswith(" ")}
+    assert [name for name, row in rows.items() if "the default: " in row] == [DEFAULT_PAIR]
+    for notebook in ("03_acceptance", "04_depth_regime", "05_economics"):
+        assert declared(repo_dir() / "notebooks" / f"{notebook}.ipynb")["pair"].default.strip('"') == DEFAULT_PAIR
+    assert size(98362432) in rows["smollm2-dspark"]
+    assert size(98362432) in rows["smollm2-dspark-q4_0"]
+    assert "97 GB + 10.9 GB" in rows["card-a-vision"]
+    assert rows["dsv4-tiny"].split()[3] == "–"
 
 
 def test_profiles_lists_every_profile(specbook, monkeypatch):

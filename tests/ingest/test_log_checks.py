@@ -69,7 +69,7 @@ def test_a_page_without_a_log_and_a_log_without_its_start_cannot_be_compared(exc
 
 def test_why_a_build_is_not_known_says_whether_the_start_is_there(excerpt, text) -> None:
     assert of_gate(excerpt("bundled-ordinary.log"), "counters-sound") == [
-        ("unchecked", "the server's start is in the file, and names no build: llama-server needs `-lv 4` for it")
+        ("unchecked", "the server's start is in the file without a known build; llama-server prints it with `-lv 4`")
     ]
     line = "slot print_timing: id  0 | task 0 | draft acceptance = 0.50000 (  3 accepted /  6 generated)\n"
     ((level, saw),) = of_gate(text(line), "counters-sound")

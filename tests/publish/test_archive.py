@@ -144,3 +144,16 @@ def test_the_commands_pack_and_unpack(tmp_path):
     checked = runner.invoke(app, ["validate", str(tmp_path / "runs" / RUN)])
     assert checked.exit_code == 0
     assert "It can be contributed" in checked.output
+
+
+def test_another_file_of_that_name_is_kept_without_force(archive, tmp_path):
+    load("archive")
+    there = tmp_path / f"{RUN}.zip"
+    there.write_bytes(b"somebody's")
+    runner = CliRunner()
+    refused = runner.invoke(app, ["archive", RUN, "-o", str(tmp_path)])
+    assert f"{there} exists and is not this archive" in str(refused.exception)
+    assert there.read_bytes() == b"somebody's"
+    assert runner.invoke(app, ["archive", RUN, "-o", str(tmp_path), "--force"]).exit_code == 0
+    assert there.read_bytes() != b"somebody's"
+    assert runner.invoke(app, ["archive", RUN, "-o", str(tmp_path)]).exit_code == 0  # the same bytes again

@@ -3,17 +3,27 @@
 from rich.table import Table
 
 from analysis.cli import app
-from analysis.cli.show import console, harmless
-from analysis.convert.pairs import list_pairs, list_profiles
+from analysis.cli.show import console, harmless, size, table_with_whole
+from analysis.convert.pairs import DEFAULT_PAIR, fetched, list_pairs, list_profiles
+from analysis.records import Pair
 
 
 @app.command()
 def pairs() -> None:
     """List the pairs that can be measured."""
-    table = Table("pair", "spec type", "n_max", "what it is", box=None)
-    for pair in list_pairs():
-        table.add_row(pair.name, pair.spec_type, str(pair.n_max or "–"), harmless(pair.title))
-    console.print(table)
+    found = list_pairs()
+    names = [pair.name for pair in found]
+    table = table_with_whole("pair", names, (), ("spec type", "n_max", "to fetch", "what it is"))
+    for pair in found:
+        title = f"the default: {pair.title}" if pair.name == DEFAULT_PAIR else pair.title
+        table.add_row(pair.name, pair.spec_type, str(pair.n_max or "–"), _to_fetch(pair), harmless(title))
+    console.print(table, crop=False)
+    console.print("A dash: nothing to fetch, or no drafts. `specbook fetch PAIR` fetches; what is here already stays.")
+
+
+def _to_fetch(pair: Pair) -> str:
+    known, stated = fetched(pair)
+    return " + ".join([*([size(known)] if known else []), *map(harmless, stated)]) or "–"
 
 
 @app.command()

@@ -11,11 +11,11 @@ def runs() -> None:
     local, _ = run_roots()
     found = sorted(list_runs(), key=lambda one: (one.path.is_relative_to(local), one.run.created), reverse=True)
     ids = [harmless(directory.run.id) for directory in found]
-    table = table_with_whole("run", ids, (), ("where", "samples", "machine", "created"))
+    table = table_with_whole("run", ids, (), ("where", "samples", "machine", "began (UTC)"))
     for name, directory in zip(ids, found, strict=True):
         run = directory.run
         where = "local" if directory.path.is_relative_to(local) else "published"
         state = where if run.ended else f"{where}, can be resumed"
-        created = harmless(run.created[: len("2026-01-01")])
-        table.add_row(name, state, str(len(directory.samples())), harmless(run.machine.name), created)
+        began = harmless(run.created[: len("2026-01-01T00:00")].replace("T", " "))
+        table.add_row(name, state, str(len(directory.samples())), harmless(run.machine.name), began)
     console.print(table if found else "No run has been recorded yet: `make book` measures one.", crop=False)

@@ -6,6 +6,11 @@ from pathlib import Path
 from analysis.convert.named import list_named, load_named
 from analysis.records import Pair, Profile, Source
 
+DEFAULT_PAIR = "smollm2-dspark"
+"""What the book and its notebooks measure where no pair is named."""
+
+_FETCHED = ("wheel", "hub")
+
 
 def load_pair(name_or_path: str | Path) -> Pair:
     """Return a pair by its name in `data/pairs`, or from a TOML file of the user's.
@@ -46,3 +51,24 @@ def with_files(pair: Pair, *, target: Path | None = None, drafter: Path | None =
     if drafter is not None:
         changes["drafter"] = Source(kind="path", file=str(drafter))
     return replace(pair, **changes)  # type: ignore[arg-type]  # mypy checks ** against every field's type
+
+
+def fetched(pair: Pair) -> tuple[int, tuple[str, ...]]:
+    """Return what fetching a pair brings: bytes that are known, and sizes that are only stated, or `not stated`.
+
+    What lies in the checkout, on a path of the user's, or is made on this machine is not fetched.
+    """
+    known, stated = 0, []
+    for source in filter(None, (_first(pair.target), _first(pair.drafter))):
+        if source.kind not in _FETCHED:
+            continue
+        if source.size is not None:
+            known += source.size
+        else:
+            stated.append(source.stated_size or "not stated")
+    return known, tuple(stated)
+
+
+def _first(source: Source | None) -> Source | None:
+    """Return what a file is made from in the end, or the file's own source."""
+    return source if source is None or source.made_from is None else _first(source.made_from)

@@ -49,7 +49,7 @@ MISSING = {
     "thinking-recorded": "chat template and thinking mode are not in these lines",
     "speed-steady": "a log shows no durations of single steps",
     "partial-acceptance-seen": "neither steps nor a curve with its steps (llama-server prints a curve with `-lv 4`)",
-    "counters-sound": "no build is in the file",
+    "counters-sound": "no build is in the file; a llama-server's log names it at the start, with `-lv 4`",
     "counters-agree": "there is only one count of the same events; --same-server says that the files are of one server",
     "drafts-within-limit": "neither n_max nor a step is in the file",
     "enough-prompts": "no request is reported by itself",
@@ -79,7 +79,7 @@ def _judge(gate: Gate, ingested: Ingested, totals: Totals) -> list[Finding]:
     setup = ingested.setup(totals.source, totals.server)
     held = [r for r in ingested.readings if (r.source, r.server) == (totals.source, totals.server)]
     judge = {
-        "counters-sound": lambda: _sound(setup),
+        "counters-sound": lambda: _sound(setup) if (totals.source, totals.server) in ingested.setups else (),
         "counters-agree": lambda: _agree(ingested, totals, setup, {r.slot for r in held if r.slot is not None}),
         "sample-counters-agree": lambda: _samples_agree(held),
         "drafts-happened": lambda: _drafted(totals, setup),
@@ -102,10 +102,10 @@ def _sound(setup: Setup) -> Said:
             return [
                 (
                     "unchecked",
-                    "the server's start is in the file, and names no build: llama-server needs `-lv 4` for it",
+                    "the server's start is in the file without a known build; llama-server prints it with `-lv 4`",
                 )
             ]
-        return [("unchecked", "no server's start is in the file; llama-server names its build there, with `-lv 4`")]
+        return [("unchecked", "no server's start is in the file; llama-server prints its build there, with `-lv 4`")]
     engine = Engine(source="path", version="", build=setup.build, commit=setup.commit)
     said = f"build {setup.build}, commit {setup.commit}"
     level: dict[str, Level] = {"sound": "pass", "faulty": "refuse", "unknown": "unchecked"}

@@ -30,16 +30,20 @@ _FIRST_DAY = (1980, 1, 1, 0, 0, 0)
 _FILE_MODE = (stat.S_IFREG | 0o644) << 16
 
 
-def write_archive(name: str, out: Path, *, creators: tuple[str, ...] = ()) -> Path:
+def write_archive(name: str, out: Path, *, creators: tuple[str, ...] = (), force: bool = False) -> Path:
     """Write the archive of a run and return its path.
+
+    A file of that name with the same bytes is left as it is.
 
     Args:
         name: the run's id or path.
         out: the file to write, or a directory to write `RUN.zip` into.
         creators: who measured it, as `Family, Given`; the book's authors by default.
+        force: write over another file of that name.
 
     Raises:
-        Problem: there is no such run, or it is not fit to be contributed (see `validate_run`).
+        Problem: there is no such run, it is not fit to be contributed (see `validate_run`), or another file bears the
+            name.
     """
     directory = find_run(name)
     bad = [check for check in validate_run(str(directory.path)) if check.level == "bad"]
@@ -49,9 +53,14 @@ def write_archive(name: str, out: Path, *, creators: tuple[str, ...] = ()) -> Pa
             remedy=f"`specbook validate {shlex.quote(str(directory.path))}` lists everything",
         )
     target = replaceable(out / f"{directory.run.id}.zip" if out.is_dir() else out)
+    packed = archive_bytes(directory, creators)
     partial = target.with_name(f".{target.name}.partial")
     try:
-        partial.write_bytes(archive_bytes(directory, creators))
+        if target.exists() and not force and target.read_bytes() != packed:
+            raise Problem(
+                f"{target} exists and is not this archive", expected="a new name", remedy="name one with -o, or --force"
+            )
+        partial.write_bytes(packed)
         partial.replace(target)
     except OSError as error:
         partial.unlink(missing_ok=True)
