@@ -6,7 +6,7 @@ import pytest
 
 from analysis.measure.knee import Factor, Point, RecordedSweep, load_sweep, parts_frame, rates_frame
 from analysis.measure.study import Study, open_study
-from analysis.publish.chapters.sweeps import SweepsPage
+from analysis.publish.chapters.sweeps import SweepsPage, sweeps
 from analysis.publish.frames import SWEEP, checked
 from analysis.records import Problem
 
@@ -117,8 +117,9 @@ def test_requests_at_once_are_shown_as_a_request_s_rate_and_as_all_of_them(page)
     assert "one request at a time" in page.at_once().text
 
 
-def test_an_unknown_factor_or_sweep(page):
-    with pytest.raises(Problem, match=r"has no factor 'n_mx'; expected one of n_max, other_thing, rising"):
-        page.table("n_mx")
+def test_what_a_sweep_did_not_vary_is_said_and_an_unknown_sweep_is_refused(page):
+    assert "did not vary n\\_mx" in page.table("n_mx").text
+    assert "did not vary p\\_min" in sweeps("smollm2-dspark-h200").chart("p_min").text
+    assert page.explanation("n_mx").text == ""
     with pytest.raises(Problem, match="unknown sweep 'nothing'"):
         load_sweep("nothing")

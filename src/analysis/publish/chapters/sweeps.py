@@ -12,7 +12,6 @@ from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, made_how, provenance
 from analysis.publish.chart import Chart
 from analysis.publish.tables import Markdown, escape_text, table
-from analysis.records import Problem
 from analysis.records.places import data_dir
 from analysis.stats import Interval
 
@@ -23,7 +22,10 @@ _RATES = {"decode rate": "a request", "throughput": "all requests"}
 
 @dataclass(frozen=True)
 class SweepsPage:
-    """The tables and charts of the chapter; each method that takes a name shows the factor of that name."""
+    """The tables and charts of the chapter.
+
+    Each method that takes a name shows the factor of that name, or one sentence where the sweep did not vary it.
+    """
 
     sweep: RecordedSweep
     factors: tuple[Factor, ...]
@@ -49,6 +51,8 @@ class SweepsPage:
 
     def chart(self, name: str) -> Chart | Markdown:
         """Return tokens, cost and ratio against the values of a factor; the reader picks which."""
+        if not self._varied(name):
+            return self._not_varied(name)
         factor = self._factor(name)
         frame = parts_frame(factor)
         if (frame["refused"] != "").all():
@@ -63,6 +67,8 @@ class SweepsPage:
 
     def table(self, name: str) -> Markdown:
         """Return the parts of the speed ratio at every value of a factor."""
+        if not self._varied(name):
+            return self._not_varied(name)
         factor = self._factor(name)
         frame = parts_frame(factor)
         rows = []
@@ -82,6 +88,8 @@ class SweepsPage:
 
     def explanation(self, name: str) -> Markdown:
         """Return, in words, where the ratio is best and how its parts change beyond, or what each value changes."""
+        if not self._varied(name):
+            return Markdown("")
         factor = self._factor(name)
         frame = parts_frame(factor)
         ratios = frame[(frame["part"] == "ratio") & (frame["refused"] == "")]
@@ -91,7 +99,7 @@ class SweepsPage:
 
     def at_once(self) -> Markdown:
         """Return parts and rates of the factor `parallel`, or one sentence where the sweep did not vary it."""
-        if "parallel" not in {factor.name for factor in self.factors}:
+        if not self._varied("parallel"):
             return Markdown("This sweep made one request at a time; `--vary parallel=1,4` measures several at once.")
         shown = (self.table("parallel"), self.explanation("parallel"), self._rates("parallel"))
         return Markdown("\n\n".join(part.text for part in shown))
@@ -171,12 +179,14 @@ class SweepsPage:
             f"{box.text}\n\nAll {len(studies)} runs of this chapter: {names}. Such runs are measured by `{command}`."
         )
 
+    def _varied(self, name: str) -> bool:
+        return name in {factor.name for factor in self.factors}
+
+    def _not_varied(self, name: str) -> Markdown:
+        return Markdown(f"The sweep `{self.sweep.name}` did not vary {escape_text(name)}.")
+
     def _factor(self, name: str) -> Factor:
-        for factor in self.factors:
-            if factor.name == name:
-                return factor
-        known = ", ".join(factor.name for factor in self.factors)
-        raise Problem(f"the sweep {self.sweep.name} has no factor {name!r}", expected=f"one of {known}")
+        return next(factor for factor in self.factors if factor.name == name)
 
 
 def sweeps(sweep: str) -> SweepsPage:
