@@ -60,11 +60,12 @@ class EconomicsPage:
         )
         refused = len(self.ratios) - len(shown)
         more = f" ({refused} more {'is' if refused == 1 else 'are'} refused)" if refused else ""
-        return Markdown(
+        verdict = (
             f"{pair_in_words(self.study)} On {self.machine}, of {len(shown)} cells{more}, drafting {words}. "
-            f"The speed ratio of drafted to raw decoding lies between {ends}. {self._needed()} "
-            f"{warned_sentence(self.study)} {extended_sentence(self.study)} {self._surer()}"
+            f"The speed ratio of drafted to raw decoding lies between {ends}."
         )
+        care = f"{warned_sentence(self.study)} {extended_sentence(self.study)}".strip()
+        return Markdown("\n\n".join(part for part in (verdict, self._needed(), care, self._surer()) if part))
 
     def ratio_chart(self) -> Chart | Markdown:
         """Return the speed ratio of every cell."""
