@@ -232,3 +232,16 @@ def test_where_the_number_of_steps_comes_from_names_only_what_was_printed(excerp
     assert steps_from(excerpt("timings-stream.txt")) == "what the counts grew by from one streamed token to the next"
     assert steps_from(excerpt("bundled-ordinary.log")).endswith("the printed mean lengths and their rounding")
     assert "mean lengths and curves" in steps_from(excerpt("bundled-dspark.log"))
+
+
+def test_a_message_that_ends_without_its_line_hides_no_report(text) -> None:
+    unended = "0.02.615.041 D No parser definition detected, assuming pure content parser."
+    head = "I slot print_timing: id  0 | task 3 |"
+    lines = [
+        f"0.02.615.046 {head}        eval time =     100.00 ms /    20 tokens\n",
+        f"0.02.615.060 {head} draft acceptance = 0.50000 (    5 accepted /    10 generated)\n",
+    ]
+    (reading,) = text(unended.join(["", *lines])).readings
+    assert (reading.accepted, reading.drafted, reading.emitted) == (5, 10, 20)
+    (reading,) = text(unended + unended.join(lines)).readings
+    assert (reading.accepted, reading.drafted, reading.task) == (5, 10, 3)

@@ -19,8 +19,11 @@ WINDOW = 4096
 
 _ESCAPE = re.compile(rb"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
 
+# One message of the server's ends without a line of its own (at `-lv 5`), so that any other may stand behind it.
 _HEAD = re.compile(
     rb"""(?:\xef\xbb\xbf)?[\s>]*
+    (?:(?:[\d.]{12,20}[ ])?(?:[IWED][ ])?
+      No[ ]parser[ ]definition[ ]detected,[ ]assuming[ ]pure[ ]content[ ]parser\.){0,4}
     (?:(?P<origin>\[\d{1,9}\]|[A-Za-z][\w.-]{0,60}[ ]{1,20}\|)[ ]*)?
     (?:\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d[\d.,:Z+-]{0,20}(?:[ ]std(?:out|err)[ ][FP])?[ ]*(?:\|[ ]*)?)?
     (?:[A-Z][a-z]{2}[ ]{1,2}\d{1,2}[ ]\d\d:\d\d:\d\d[ ][\w.-]{1,64}[ ][\w./-]{1,64}(?:\[\d{1,9}\])?:[ ]*)?
