@@ -70,12 +70,16 @@ def promote(
         shown |= {run.name: run for run in named_runs(text, local_runs)}
     new_runs = [run for run in shown.values() if check_run(run, runs / run.name)]
     if not dry_run:
-        for run in new_runs:
-            _copy_run(run, runs / run.name)
-        (book / CHAPTERS).mkdir(exist_ok=True)
-        for chapter in chapters:
-            shutil.copy2(chapter, book / CHAPTERS / chapter.name)
+        _write(chapters, book / CHAPTERS, new_runs, runs)
     return [runs / run.name for run in new_runs] + [book / CHAPTERS / chapter.name for chapter in chapters]
+
+
+def _write(chapters: Iterable[Path], pages: Path, new_runs: Iterable[Path], runs: Path) -> None:
+    for run in new_runs:
+        _copy_run(run, runs / run.name)
+    pages.mkdir(exist_ok=True)
+    for chapter in chapters:
+        shutil.copy2(chapter, pages / chapter.name)
 
 
 def named_runs(text: str, folder: Path) -> list[Path]:
