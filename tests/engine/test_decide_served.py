@@ -52,7 +52,9 @@ def test_a_pair_of_this_machine_gets_answers_a_command_and_a_run(local):
     assert outcome.command[0] == "llama-server"
     legs = {sample.leg for sample in outcome.study.samples}
     assert legs == {"raw", "drafted"}
-    assert [check for check in validate_run(str(outcome.study.directory.path)) if check.level == "bad"] == []
+    # Six seconds are too few for a run that others read; nothing else may keep it from being one.
+    bad = {check.name for check in validate_run(str(outcome.study.directory.path)) if check.level == "bad"}
+    assert bad <= {"prompts"}
     assert "## Does it pay?" in card_text(outcome.study)
     chosen_on = {s.prompt_sha256 for run in local.glob("runs/*decide-try*") for s in _samples(run)}
     assert not chosen_on & {sample.prompt_sha256 for sample in outcome.study.samples}
