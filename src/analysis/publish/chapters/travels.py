@@ -180,8 +180,8 @@ class TravelsPage:
             "second": "other: drafted / raw",
             "verdict_second": "other: verdict",
         }
-        title = escape_text(other.run.title.removesuffix(f", {other.run.profile}"))
-        caption = f"{title}, `{other.run.id}`, beside the shipped drafter, both on {other.run.machine.cpu}"
+        title = other.run.title.removesuffix(f", {other.run.profile}")
+        caption = f"{title} ({other.run.id}), beside the shipped drafter, both on {other.run.machine.cpu}"
         return table(frame, f"{caption}; 95 %, paired t (log), over prompts", f"travel-other-{on}", columns=headings)
 
     def provenance(self) -> Markdown:
