@@ -173,3 +173,11 @@ def test_another_drafter_is_shown_beside_the_shipped_one_of_its_own_machine_only
     with pytest.raises(Problem, match="differ in machine"):
         page.other_drafter("smollm2-dspark-thin-machines-8d81d9", on="first")
     assert "No run" in page.other_drafter("", on="first").text
+
+
+def test_both_machines_have_a_curve_by_position():
+    page = travels_page("smollm2-dspark-machines-5e2435", "smollm2-dspark-machines-7844a7")
+    shown = page.positions_table().text
+    assert "second: conditional" in shown
+    assert shown.count("| recall |") == 5
+    assert "depth 256" in shown

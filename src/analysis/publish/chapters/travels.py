@@ -6,6 +6,7 @@ from typing import Literal
 
 import pandas as pd
 
+from analysis.measure.estimate import acceptance_frame
 from analysis.measure.knee import Factor, load_sweep, open_factors
 from analysis.measure.study import Study, open_study
 from analysis.measure.travel import (
@@ -95,6 +96,29 @@ class TravelsPage:
         }
         caption = f"Accepted over drafted tokens, paired by prompt; 95 %, t; margin {self.margin:g}"
         return table(frame, caption, "travel-acceptance", columns=headings)
+
+    def positions_table(self) -> Markdown:
+        """Return acceptance by draft position in both runs, at the shallowest depth."""
+        frames = []
+        for side, study in (("first", self.first), ("second", self.second)):
+            frame = acceptance_frame(study)
+            if frame.empty:
+                return Markdown("One of the runs has no leg that drafts.")
+            frame = frame[(frame["depth"] == frame["depth"].min()) & frame["meaning"].isin(("survival", "conditional"))]
+            values = [in_words(row) for row in frame.to_dict("records")]
+            named = frame.assign(value=values, column=[f"{side}: {meaning}" for meaning in frame["meaning"]])
+            frames.append(named[["regime", "position", "column", "value"]])
+        both = pd.concat(frames)
+        wide = both.pivot(index=["regime", "position"], columns="column", values="value").reset_index()
+        order = list(dict.fromkeys(both["regime"]))
+        wide = wide.sort_values("regime", key=lambda column: column.map(order.index), kind="stable")
+        names = [f"{side}: {meaning}" for side in ("first", "second") for meaning in ("survival", "conditional")]
+        caption = (
+            f"Acceptance by draft position at depth {self.first.run.cells[0].depth}, both runs ({self._named()}); "
+            "95 %, over prompts"
+        )
+        headings = {"regime": "regime", "position": "position"} | {name: name for name in names}
+        return table(wide, caption, "travel-positions", columns=headings)
 
     def cost_table(self) -> Markdown:
         """Return how many times as long a verification step takes in the second run."""
