@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from analysis.evidence.interval import Interval, corners, largest, smallest
@@ -16,6 +16,11 @@ def interval_of(hundredths: tuple[int, int, int]) -> Interval:
 
 hundredths = st.integers(-100_000, 100_000)
 intervals = st.tuples(hundredths, hundredths, hundredths).map(interval_of)
+# Built without zero: a filter would throw away so many that hypothesis now and then gives up.
+sized = st.integers(1, 100_000)
+apart_from_zero = st.tuples(st.sampled_from((1, -1)), st.tuples(sized, sized, sized)).map(
+    lambda drawn: interval_of((drawn[0] * drawn[1][0], drawn[0] * drawn[1][1], drawn[0] * drawn[1][2]))
+)
 shares = st.integers(0, 100).map(lambda percent: Fraction(percent, 100))
 
 
@@ -31,9 +36,8 @@ def test_sum_difference_and_product_hold_every_pair(a, b, s, t):
     assert (a * b).holds(x * y)
 
 
-@given(intervals, intervals, shares, shares)
+@given(intervals, apart_from_zero, shares, shares)
 def test_quotient_holds_every_pair(a, b, s, t):
-    assume(not b.low <= 0 <= b.high)
     assert (a / b).holds(inside(a, s) / inside(b, t))
 
 
