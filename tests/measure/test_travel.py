@@ -172,6 +172,8 @@ def test_another_drafter_is_shown_beside_the_shipped_one_of_its_own_machine_only
     assert shown.count("| 2048 |") == shown.count("| 256 |") == 4
     with pytest.raises(Problem, match="differ in machine"):
         page.other_drafter("smollm2-dspark-thin-machines-8d81d9", on="first")
+    with pytest.raises(Problem, match="8f4c46 has no raw leg"):
+        page.other_drafter("smollm2-dspark-thin-machines-8f4c46", on="first")
     assert "No run" in page.other_drafter("", on="first").text
 
 

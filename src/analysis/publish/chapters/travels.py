@@ -133,21 +133,8 @@ class TravelsPage:
         frame = verdicts_beside(self.first, self.second)
         if frame.empty:
             return Markdown(f"There are no verdicts of both runs to compare: {self._why_not()}.")
-        for side in ("first", "second"):
-            frame[f"ratio_{side}"] = [
-                in_words({name: row[f"{name}_{side}"] for name in ("estimate", "low", "high", "n", "refused")})
-                for row in frame.to_dict("records")
-            ]
-        headings = {
-            "regime": "regime",
-            "depth": "depth",
-            "ratio_first": "first: drafted / raw",
-            "verdict_first": "first: verdict",
-            "ratio_second": "second: drafted / raw",
-            "verdict_second": "second: verdict",
-        }
         caption = f"Does the pair pay? Both runs ({self._named()}); 95 %, paired t (log), over prompts"
-        return table(frame, caption, "travel-verdicts", columns=headings)
+        return _verdicts(frame, caption, "travel-verdicts", first="first", second="second")
 
     def sweep_chart(self, name: str = "n_max") -> Chart | Markdown:
         """Return the speed ratios of a swept factor on both machines."""
@@ -191,22 +178,10 @@ class TravelsPage:
         frame = verdicts_beside(mine, other)
         if frame.empty:
             return Markdown(f"There are no verdicts of `{run}` and of `{mine.run.id}` to compare.")
-        for side in ("first", "second"):
-            frame[side] = [
-                in_words({name: row[f"{name}_{side}"] for name in ("estimate", "low", "high", "n", "refused")})
-                for row in frame.to_dict("records")
-            ]
-        headings = {
-            "regime": "regime",
-            "depth": "depth",
-            "first": "shipped: drafted / raw",
-            "verdict_first": "shipped: verdict",
-            "second": "other: drafted / raw",
-            "verdict_second": "other: verdict",
-        }
         title = other.run.title.removesuffix(f", {other.run.profile}")
         caption = f"{title} ({other.run.id}), beside the shipped drafter, both on {other.run.machine.cpu}"
-        return table(frame, f"{caption}; 95 %, paired t (log), over prompts", f"travel-other-{on}", columns=headings)
+        caption += "; 95 %, paired t (log), over prompts"
+        return _verdicts(frame, caption, f"travel-other-{on}", first="shipped", second="other")
 
     def provenance(self) -> Markdown:
         """Return the boxes of both runs, and the names of the swept ones."""
@@ -245,9 +220,25 @@ class TravelsPage:
         return self.first.run.machine == self.second.run.machine
 
 
+def _verdicts(frame: pd.DataFrame, caption: str, anchor: str, *, first: str, second: str) -> Markdown:
+    """Return the ratios and verdicts of `verdicts_beside` as a table; the sides are called as is said."""
+    headings = {"regime": "regime", "depth": "depth"}
+    for side, name in (("first", first), ("second", second)):
+        frame[f"ratio_{side}"] = [
+            in_words({part: row[f"{part}_{side}"] for part in ("estimate", "low", "high", "n", "refused")})
+            for row in frame.to_dict("records")
+        ]
+        headings |= {f"ratio_{side}": f"{name}: drafted / raw", f"verdict_{side}": f"{name}: verdict"}
+    return table(frame, caption, anchor, columns=headings)
+
+
 def _require_same_target(mine: Study, other: Study) -> None:
-    cells = [next(cell for cell in study.run.cells if cell.spec_type == "none") for study in (mine, other)]
-    differing = [name for name in cells[0].factors_that_differ(cells[1]) if name != "pair"]
+    first, second = (
+        next((cell for cell in study.run.cells if cell.spec_type == "none"), None) for study in (mine, other)
+    )
+    if first is None or second is None:
+        raise Problem(f"{(mine if first is None else other).run.id} has no raw leg", expected="a grid with both legs")
+    differing = [name for name in first.factors_that_differ(second) if name != "pair"]
     if differing:
         raise Problem(
             f"the raw legs of {mine.run.id} and {other.run.id} differ in {', '.join(differing)}",
