@@ -3,18 +3,18 @@
 import json
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 import httpx
 
-from analysis.launch.arrivals import Arrivals
 from analysis.launch.completion import PLAIN_SAMPLING, Completion, Prompt, Stream, completion_of
 from analysis.launch.errors import ServerFailed
 from analysis.launch.metrics import parse_metrics, parse_past
 from analysis.launch.steps import Steps
+from analysis.launch.streamed import streamed_lines
 from analysis.records import Counters, Past, Problem
 
 T = TypeVar("T")
@@ -285,29 +285,18 @@ class Client:
 
         Whatever is done with a message before takes a core from the server that decodes the next.
         """
-        arrivals = Arrivals()
-        broken: httpx.HTTPError | None = None
+        wait = self._timeouts
+        request = self._http.build_request("POST", path, json=body)
         try:
-            with self._http.stream("POST", path, json=body) as answer:
-                if answer.status_code != 200:
-                    answer.read()
-                    raise self._refused(f"POST {path}", answer)
-                for chunk in answer.iter_bytes():
-                    if arrivals.add(chunk):
-                        yield from self._messages(path, arrivals.lines())
-        except httpx.HTTPError as error:
-            broken = error
-        # What came before it broke off may say why.
-        yield from self._messages(path, arrivals.lines(last=broken is None))
-        if broken:
-            raise self._broken(f"the stream of {path}", broken, self._timeouts.read_s)
-
-    def _messages(self, path: str, lines: Iterable[tuple[float, str]]) -> Iterator[tuple[float, dict[str, Any]]]:
-        for at, line in lines:
-            if line.startswith("data: "):
-                yield at, self._event(line[6:])
-            elif line.startswith("error: "):
-                raise self._failure(f"the stream of {path} brought an error: {_message(line[7:])}")
+            for at, line in streamed_lines(request, connect_s=wait.connect_s, read_s=wait.read_s):
+                if line.startswith("data: "):
+                    yield at, self._event(line[6:])
+                elif line.startswith("error: "):
+                    raise self._failure(f"the stream of {path} brought an error: {_message(line[7:])}")
+        except httpx.HTTPStatusError as error:
+            raise self._refused(f"POST {path}", error.response) from None
+        except httpx.TransportError as error:
+            raise self._broken(f"the stream of {path}", error, wait.read_s) from None
 
     def _event(self, data: str) -> dict[str, Any]:
         try:
