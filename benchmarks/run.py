@@ -5,6 +5,7 @@ import importlib
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 from analysis.launch import read_host_state, read_machine
 from analysis.measure.life import now
@@ -32,31 +33,47 @@ def run(name: str) -> None:
         "load_before": before.load1,
         "rows": rows,
     }
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
+    folder = RESULTS / record["machine"]["name"]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
     for row in rows:
         print(f"{name}: {row['quantity']}: {row['measured']} (target {row['target']})")
 
 
-def table() -> str:
-    """Return the README's table, made from the recorded results."""
-    lines = ["| what | measured | target | how |", "|--|--|--|--|"]
-    machines = []
-    for name in (*SLOW, *QUICK):
-        file = RESULTS / f"{name}.json"
-        if not file.exists():
-            continue
+def recorded() -> dict[str, dict[str, Any]]:
+    """Return what was recorded, by machine and benchmark: the machine with the most of it first."""
+    found: dict[str, dict[str, Any]] = {}
+    for file in sorted(RESULTS.glob("*/*.json")):
         record = json.loads(file.read_text())
-        machine = record["machine"]
-        machines.append(
-            f"{machine['cpu']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GiB, {machine['os']}"
-        )
-        lines += [
-            f"| {r['quantity']} | {_shown(r['measured'])} | {r['target']} | `{name}.py`: {r['note']} |"
-            for r in record["rows"]
-        ]
-    where = "; ".join(dict.fromkeys(machines))
+        if "benchmark" in record:
+            found.setdefault(file.parent.name, {})[record["benchmark"]] = record
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def table() -> str:
+    """Return the README's table, made from the recorded results: a row a quantity, a column a machine."""
+    by_machine = recorded()
+    names = [_described(next(iter(records.values()))["machine"]) for records in by_machine.values()]
+    head = ["what", *(f"measured ({name})" for name, _ in names), "target", "how"]
+    lines = [f"| {' | '.join(head)} |", f"|{'--|' * len(head)}"]
+    for benchmark in (*SLOW, *QUICK):
+        rows: dict[str, dict[str, str]] = {}
+        cells: dict[str, dict[str, str]] = {}
+        for machine, records in by_machine.items():
+            for row in records.get(benchmark, {"rows": []})["rows"]:
+                rows.setdefault(row["quantity"], row)
+                cells.setdefault(row["quantity"], {})[machine] = _shown(row["measured"])
+        for quantity, row in rows.items():
+            measured = [cells[quantity].get(machine, "") for machine in by_machine]
+            lines.append(f"| {' | '.join([quantity, *measured, row['target']])} | `{benchmark}.py`: {row['note']} |")
+    where = "; ".join(whole for _, whole in names)
     return f"Measured on: {where}. `make bench` measures yours.\n\n" + "\n".join(lines)
+
+
+def _described(machine: dict[str, Any]) -> tuple[str, str]:
+    """Return a machine's processor for the head of a column, and what it is in words."""
+    whole = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GiB, {machine['os']}"
+    return machine["cpu"], whole
 
 
 def _shown(measured: str) -> str:
