@@ -7,12 +7,14 @@ import json
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
+from analysis.cli.listing import listed
 from analysis.records import Problem
 
 INTERRUPTED = 128 + signal.SIGINT
@@ -52,16 +54,29 @@ def specbook() -> None:
     """Does the drafter pay? Measure speculative decoding in llama.cpp, with error bars."""
 
 
-def load(command: str = "") -> None:
+def load(command: str | None = None) -> None:
     """Let commands register themselves on `app`.
 
     Only the module that has the command's name is imported, where there is one: some commands bring libraries that
     take seconds to import, and no other command should wait for them. Else all are.
+
+    Args:
+        command: what stands first on the command line; without anything, or `--help`, commands are only listed.
     """
-    modules = [module.name for module in iter_modules(__path__) if module.name not in ("__main__", "show")]
-    asked = command.replace("-", "_")
+    modules = [module.name for module in iter_modules(__path__) if module.name not in ("__main__", "show", "listing")]
+    asked = (command or "").replace("-", "_")
+    if command in ("", "--help"):
+        for name in modules:
+            _list(Path(__path__[0]) / f"{name}.py")
+        return
     for name in [asked] if asked in modules else modules:
         import_module(f"{__name__}.{name}")
+
+
+def _list(module: Path) -> None:
+    """Register what a module registers by name and help alone."""
+    for name, text in listed(module):
+        app.command(name, help=text)(lambda: None)
 
 
 def _end(sign: int, _frame: object) -> None:

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import statsmodels.api as sm
 from numpy.typing import ArrayLike
+from statsmodels.regression.linear_model import OLS
 
 from analysis.stats.intervals import LEVEL, Interval, no_interval
 from analysis.stats.resampling import Floats
@@ -96,7 +96,7 @@ def _fit(
     if len(time) <= len(columns) + 1:
         raise ValueError(f"{len(time)} steps cannot give {len(columns) + 1} parts")
     names, groups = np.unique(prompt, return_inverse=True)
-    model = sm.OLS(time, np.column_stack([np.ones(len(time)), *columns.values()]))
+    model = OLS(time, np.column_stack([np.ones(len(time)), *columns.values()]))
     if len(names) < minimum:
         fit = model.fit()
         note = f"{len(names)} prompts, and cluster-robust errors need {minimum}"
