@@ -3,11 +3,12 @@
 import argparse
 import importlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
-from analysis.launch import read_host_state, read_machine
+from analysis.launch import read_host_state, read_machine, resolve_engine
 from analysis.measure.life import now
 from analysis.measure.provenance import commit
 from analysis.records.model import plain
@@ -28,6 +29,7 @@ def run(name: str) -> None:
         "benchmark": name,
         "at": now(),
         "machine": plain(read_machine()),
+        "devices": list(resolve_engine().devices),
         "commit": head,
         "dirty": dirty,
         "load_before": before.load1,
@@ -53,7 +55,7 @@ def recorded() -> dict[str, dict[str, Any]]:
 def table() -> str:
     """Return the README's table, made from the recorded results: a row a quantity, a column a machine."""
     by_machine = recorded()
-    names = [_described(next(iter(records.values()))["machine"]) for records in by_machine.values()]
+    names = [_described(next(iter(records.values()))) for records in by_machine.values()]
     head = ["what", *(f"measured ({name})" for name, _ in names), "target", "how"]
     lines = [f"| {' | '.join(head)} |", f"|{'--|' * len(head)}"]
     for benchmark in (*SLOW, *QUICK):
@@ -70,10 +72,13 @@ def table() -> str:
     return f"Measured on: {where}. `make bench` measures yours.\n\n" + "\n".join(lines)
 
 
-def _described(machine: dict[str, Any]) -> tuple[str, str]:
-    """Return a machine's processor for the head of a column, and what it is in words."""
-    whole = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GiB, {machine['os']}"
-    return machine["cpu"], whole
+def _described(record: dict[str, Any]) -> tuple[str, str]:
+    """Return a record's machine in few words for the head of a column, and in more."""
+    machine = record["machine"]
+    cpu = re.sub(r"\((?:R|TM)\)| CPU| Processor", "", machine["cpu"])
+    devices = ", ".join(device.rpartition(": ")[2] for device in record.get("devices", []))
+    whole = f"{cpu}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GiB, {machine['os']}"
+    return devices or f"{cpu}, {machine['cores']} cores", f"{devices} in {whole}" if devices else whole
 
 
 def _shown(measured: str) -> str:
