@@ -29,7 +29,7 @@ def run(name: str) -> None:
         "benchmark": name,
         "at": now(),
         "machine": plain(read_machine()),
-        "devices": list(resolve_engine().devices),
+        "devices": list(resolve_engine().engine.devices),
         "commit": head,
         "dirty": dirty,
         "load_before": before.load1,
