@@ -78,7 +78,7 @@ def _described(record: dict[str, Any]) -> tuple[str, str]:
     cpu = re.sub(r"\((?:R|TM)\)| CPU| Processor", "", machine["cpu"])
     devices = ", ".join(device.rpartition(": ")[2] for device in record.get("devices", []))
     whole = f"{cpu}, {machine['cores']} cores, {machine['memory'] / 2**30:.0f} GiB, {machine['os']}"
-    return devices or f"{cpu}, {machine['cores']} cores", f"{devices} in {whole}" if devices else whole
+    return devices or f"{cpu}, {machine['cores']} cores", f"{devices} beside {whole}" if devices else whole
 
 
 def _shown(measured: str) -> str:
