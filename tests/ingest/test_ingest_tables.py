@@ -101,3 +101,15 @@ def test_a_failed_reading_leaves_no_half_table(tmp_path, excerpt) -> None:
 def test_tables_are_plain_enough_for_json(excerpt) -> None:
     for frame in tables(excerpt("bundled-dspark.log", "impossible.log")).values():
         json.dumps(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+
+
+def test_a_server_none_of_whose_reports_is_held_has_its_sums(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr("analysis.ingest.gather.KEPT", 5)
+    life = (LOGS / "bundled-ngram-twenty.log").read_bytes()
+    (tmp_path / "twice.log").write_bytes(life + life)
+    found = ingest([tmp_path / "twice.log"])
+    assert [totals.reports for totals in found.totals] == [20, 20]
+    shown = tables(found)["estimates"]
+    assert set(shown["server"]) == {"1", "2"}
+    assert shown["value"].notna().all()
+    assert set(shown["note"]) == {"more reports than are held"}

@@ -217,9 +217,12 @@ def _gates(findings: Sequence[Finding], *, several: bool) -> None:
         console.print(table)
     levels = Counter(found.level for found in findings)
     console.print("gates: " + ", ".join(f"{levels[level]} {level}" for level in _COLOURS))
+    places: dict[tuple[str, str], list[str]] = {}
     for (place, saw), gates in _alike(findings).items():
-        of = f" ({harmless(place)})" if several else ""
-        console.print(f"  [blue]unchecked[/] {', '.join(gates)}: {harmless(saw)}{of}", soft_wrap=True)
+        places.setdefault((", ".join(gates), saw), []).append(place)
+    for (names, saw), at in places.items():
+        of = f" ({len(at)} places)" if len(at) > 1 else f" ({harmless(at[0])})" if several else ""
+        console.print(f"  [blue]unchecked[/] {names}: {harmless(saw)}{of}", soft_wrap=True)
 
 
 def _alike(findings: Sequence[Finding]) -> dict[tuple[str, str], list[str]]:

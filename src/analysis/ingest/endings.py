@@ -6,8 +6,13 @@ between two such endings; whatever differs is read line by line as in any other 
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from analysis.ingest.lines import Match
+Groups = tuple[Any, ...]
+"""What the groups of the expression hold: bytes, or None."""
+
+Ending = tuple[int, int, Groups]
+"""Where an ending begins, the place behind the other lines that follow it, and its groups."""
 
 START = b"prompt eval time ="
 
@@ -47,8 +52,8 @@ _ENDING = re.compile(
 )  # fmt: skip
 
 
-def endings(data: bytes) -> Iterator[tuple[Match, int]]:
-    """Yield the endings of requests in a block, in order, with the place behind the other lines that follow each."""
+def endings(data: bytes) -> Iterator[Ending]:
+    """Yield the endings of requests in a block, in order."""
     at = data.find(START)
     while at >= 0:
         begin = data.rfind(b"\n", max(0, at - _LINE_START), at) + 1
@@ -56,7 +61,7 @@ def endings(data: bytes) -> Iterator[tuple[Match, int]]:
         end = at + len(START)
         while match is not None:
             end = _skipped(data, match.end())
-            yield match, end
+            yield match.start(), end, match.groups()
             match = _ENDING.match(data, end)
         at = data.find(START, end)
 
@@ -66,9 +71,8 @@ def _skipped(data: bytes, place: int) -> int:
     return place if others is None else others.end()
 
 
-def texts(ending: Match) -> tuple[dict[str, bytes], int]:
+def texts(printed: Groups) -> tuple[dict[str, bytes], int]:
     """Return what was printed, by its name, and by how many lines the acceptance is below the first; 0 for nowhere."""
-    printed = ending.groups()
     prompt_ms, prompt_n, prompt_per_s, predicted_ms, emitted, predicted_per_s, graphs = printed[5:12]
     rate, accepted, drafted, mean = printed[12:16]
     found = {
@@ -80,7 +84,7 @@ def texts(ending: Match) -> tuple[dict[str, bytes], int]:
     found["rate"], found["accepted"], found["drafted"] = rate, accepted, drafted
     if mean is not None:
         found["mean_length"] = mean
-    positions = ending["positions"]
+    positions = printed[16]
     if positions is not None:
         found["positions"] = positions
     return found, 3 if graphs is None else 4

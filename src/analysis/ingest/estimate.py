@@ -82,7 +82,7 @@ def _acceptances(totals: Totals, readings: Sequence[Reading]) -> list[Estimate]:
         pairs = [(r.accepted or 0, r.steps.value or 0) for r in used]
         mean = made.interval(pairs, 1 + totals.accepted / totals.steps.value, Scale(1.0, 257.0), 1.0)
         found.append(made.estimate("mean length", 0, mean, how=totals.steps.how))
-    if all(reading.step_drafted for reading in used):
+    if used and all(reading.step_drafted for reading in used):
         return found + made.from_steps(used)
     return found + made.from_counts([r for r in used if r.survival_counts and r.steps.value])
 
