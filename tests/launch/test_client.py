@@ -305,3 +305,10 @@ def test_what_a_server_counts_tells_its_process():
 
 def test_metrics_of_a_server_that_never_drafted_are_zero():
     assert parse_metrics("llamacpp:prompt_tokens_total 5\n") == Counters(drafts=0, draft_tokens=0, accepted_tokens=0)
+
+
+@pytest.mark.parametrize("place", ["http://%s127.0.0.1:8080", "ftp://%shost", "%shost", "http://%shost:port"])
+def test_an_address_with_a_password_is_refused_without_repeating_it(place):
+    with pytest.raises(Problem, match="--api-key-file") as caught:
+        Client(place % "me:hidden@")
+    assert "hidden" not in str(caught.value)

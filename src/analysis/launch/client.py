@@ -48,7 +48,7 @@ class Client:
         longest_draft: what the server drafts at most, if known (see `steps.derive_steps`).
 
     Raises:
-        Problem: `base_url` is no address.
+        Problem: `base_url` is no address, or holds a password.
     """
 
     def __init__(
@@ -61,6 +61,8 @@ class Client:
         longest_draft: int = 0,
     ) -> None:
         wait = timeouts or Timeouts()
+        if "@" in base_url:  # addresses are recorded and shown
+            raise Problem("the server's address holds a user or a password", remedy="give a key with --api-key-file")
         headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         try:
             self._http = httpx.Client(
