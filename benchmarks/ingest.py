@@ -1,4 +1,4 @@
-"""Logs of up to a gigabyte through `specbook ingest`'s reader: bytes a second, and how far memory grows.
+"""Logs of up to a gigabyte through `specbook ingest`'s reader: bytes a second on one core, and how far memory grows.
 
 The logs are made of those that are kept with the tests, and are read without touching a disk. Five kinds:
 
@@ -13,7 +13,6 @@ The logs are made of those that are kept with the tests, and are read without to
 """
 
 import argparse
-import os
 import random
 import re
 import resource
@@ -108,15 +107,11 @@ def contents() -> dict[str, tuple[bytes, int]]:
 
 
 def timed(content: bytes, size: int) -> tuple[float, int, Ingested]:
-    """Return the seconds and the highest resident memory so far in bytes, and what was read.
-
-    The memory is the reading process's with that of the largest of those that search ahead of it.
-    """
+    """Return the seconds and the highest resident memory so far in bytes, and what was read."""
     started = time.perf_counter()
     found = gather(read_stream(Repeated(content, size), "repeated.log"))
     seconds = time.perf_counter() - started
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    return seconds, sum(resource.getrusage(kind).ru_maxrss for kind in kinds) << 10, found
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, found
 
 
 def measure(size: int = GIB) -> list[dict[str, str]]:
@@ -133,28 +128,10 @@ def measure(size: int = GIB) -> list[dict[str, str]]:
                 "quantity": f"{_size(whole)} of log, {name}",
                 "measured": f"{whole / seconds / 1e6:.0f} MB/s; {more:.1f} MiB more than a sixteenth",
                 "target": "constant memory" if part > 1 else "≥ 50 MB/s; constant memory",
-                "note": f"{reports:,} reports; all cores, no disk; {most:.0f} MiB at most",
+                "note": f"{reports:,} reports; one process, no disk; {most:.0f} MiB at most",
             }
         )
-        if len(rows) == 1:
-            rows.append(on_one_core(content, whole, name))
     return rows
-
-
-def on_one_core(content: bytes, size: int, name: str) -> dict[str, str]:
-    """Return the row of a log that is read where nothing can be searched ahead."""
-    allowed = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {min(allowed)})
-    try:
-        seconds, _, found = timed(content, size)
-    finally:
-        os.sched_setaffinity(0, allowed)
-    return {
-        "quantity": f"{_size(size)} of log, {name}, on one core",
-        "measured": f"{size / seconds / 1e6:.0f} MB/s",
-        "target": "none",
-        "note": f"{len(found.readings) + found.left_out:,} reports; no disk",
-    }
 
 
 def _size(size: int) -> str:

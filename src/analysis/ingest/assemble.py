@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from analysis.ingest import derive
-from analysis.ingest.endings import Groups, texts
+from analysis.ingest.endings import texts
 from analysis.ingest.lines import Line, Match
 from analysis.ingest.lives import Request, Server, Slot
 from analysis.ingest.model import Reading, Setup
@@ -50,17 +50,18 @@ class Assembler:
         place = before.head if before is not None and before.head is not None else head
         return self._request(server, line.kind, message.groups(), _slot(place), number)
 
-    def take_ending(self, groups: Groups, number: int) -> Reading | None:
+    def take_ending(self, ending: Match, number: int) -> Reading | None:
         """Return the report of a request whose last lines were read at once.
 
         None if other lines of that request were seen before, or if its slot's last one is not done: then these too are
         to be taken one by one.
 
         Args:
-            groups: what the lines hold, from `endings`.
+            ending: the lines, from `endings`.
             number: the number of the first of them in the file.
         """
         server = self.servers.get("") or self._server(None)
+        groups = ending.groups()
         clock, _, _, slot, task = groups[:5]
         key = int(slot), int(task)
         if key in server.requests or key[0] in server.stopped or len(server.requests) >= MOST_SLOTS:
@@ -72,7 +73,7 @@ class Assembler:
         reading = ordinary_reading(self.source, server, key, groups, number)
         if reading is not None:
             return reading
-        found, below = texts(groups)
+        found, below = texts(ending)
         return request_reading(self.source, server, Request(number, *key, found, number + below if below else 0))
 
     def finish(self) -> Iterator[Reading | Setup]:

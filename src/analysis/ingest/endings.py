@@ -6,13 +6,8 @@ between two such endings; whatever differs is read line by line as in any other 
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
-Groups = tuple[Any, ...]
-"""What the groups of the expression hold: bytes, or None."""
-
-Ending = tuple[int, int, Groups]
-"""Where an ending begins, the place behind the other lines that follow it, and its groups."""
+from analysis.ingest.lines import Match
 
 START = b"prompt eval time ="
 
@@ -52,8 +47,8 @@ _ENDING = re.compile(
 )  # fmt: skip
 
 
-def endings(data: bytes) -> Iterator[Ending]:
-    """Yield the endings of requests in a block, in order."""
+def endings(data: bytes) -> Iterator[tuple[Match, int]]:
+    """Yield the endings of requests in a block, in order, with the place behind the other lines that follow each."""
     at = data.find(START)
     while at >= 0:
         begin = data.rfind(b"\n", max(0, at - _LINE_START), at) + 1
@@ -61,7 +56,7 @@ def endings(data: bytes) -> Iterator[Ending]:
         end = at + len(START)
         while match is not None:
             end = _skipped(data, match.end())
-            yield match.start(), end, match.groups()
+            yield match, end
             match = _ENDING.match(data, end)
         at = data.find(START, end)
 
@@ -71,8 +66,9 @@ def _skipped(data: bytes, place: int) -> int:
     return place if others is None else others.end()
 
 
-def texts(printed: Groups) -> tuple[dict[str, bytes], int]:
+def texts(ending: Match) -> tuple[dict[str, bytes], int]:
     """Return what was printed, by its name, and by how many lines the acceptance is below the first; 0 for nowhere."""
+    printed = ending.groups()
     prompt_ms, prompt_n, prompt_per_s, predicted_ms, emitted, predicted_per_s, graphs = printed[5:12]
     rate, accepted, drafted, mean = printed[12:16]
     found = {
@@ -84,7 +80,7 @@ def texts(printed: Groups) -> tuple[dict[str, bytes], int]:
     found["rate"], found["accepted"], found["drafted"] = rate, accepted, drafted
     if mean is not None:
         found["mean_length"] = mean
-    positions = printed[16]
+    positions = ending["positions"]
     if positions is not None:
         found["positions"] = positions
     return found, 3 if graphs is None else 4

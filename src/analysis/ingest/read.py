@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import BinaryIO, TypeVar
 
 from analysis.ingest import objects
-from analysis.ingest.ahead import ahead
 from analysis.ingest.assemble import Assembler
 from analysis.ingest.blocks import Block, blocks, open_log
-from analysis.ingest.endings import Ending, endings
+from analysis.ingest.endings import endings
 from analysis.ingest.lines import Line, Spot, find, header_before, read_line
 from analysis.ingest.model import Reading, Scanned, Setup, Speed
 from analysis.ingest.pages import Scrapes, vllm_reading
@@ -40,8 +39,8 @@ def read_log(path: Path) -> Iterator[Found]:
 def read_stream(file: BinaryIO, name: str) -> Iterator[Found]:
     """Yield what a stream of bytes says of speculation, in order, and at the end what was looked at."""
     reader = _Reader(clean(name))
-    for block, encoding, found in ahead(blocks(file), endings):
-        yield from reader.take(block, encoding, found)
+    for block, encoding in blocks(file):
+        yield from reader.take(block, encoding)
     yield from reader.finish()
 
 
@@ -58,8 +57,8 @@ class _Reader:
         self.counted, self.done, self.failed = 0, -1, 0
         self.encoding = "utf-8"
 
-    def take(self, block: Block, encoding: str, ended: Iterable[Ending]) -> list[Found]:
-        """Return what a block says, in which these endings of requests were found."""
+    def take(self, block: Block, encoding: str) -> list[Found]:
+        """Return what a block says."""
         data = block.data
         self.encoding = encoding
         self.size += len(data)
@@ -67,16 +66,17 @@ class _Reader:
         self.counted, self.done, self.failed = 0, -1, 0
         found: list[Found] = []
         at = 0
-        for start, end, groups in _in_batches(ended):
+        for ending, end in _in_batches(endings(data)):
+            start = ending.start()
             if start > at:
                 found.extend(self._between(data, at, start))
             at = end
             self._count(data, start)
-            reading = self.assembler.take_ending(groups, self.lines)
+            reading = self.assembler.take_ending(ending, self.lines)
             if reading is None:
                 found.extend(self._between(data, start, end))
             else:
-                self.hits += 3 + (reading.drafted is not None) + (groups[16] is not None)
+                self.hits += 3 + (reading.drafted is not None) + (ending["positions"] is not None)
                 found.append(reading)
         found.extend(self._between(data, at, len(data)))
         self._count(data, len(data))
