@@ -82,18 +82,18 @@ def _send(connection: socket.socket, parser: h11.Connection, request: httpx.Requ
 
 def _body(batches: Iterable[list[Piece]], parser: h11.Connection, request: httpx.Request) -> Iterator[Piece]:
     """Yield the pieces of an answer's body, each with the moment it came."""
-    answer = httpx.Response(200, request=request)
+    status = 200
     refusal: list[bytes] = []
     for at, event in _events(batches, parser):
         if isinstance(event, h11.Response):
-            answer = httpx.Response(event.status_code, request=request)
-        elif isinstance(event, h11.Data) and answer.status_code == 200:
+            status = event.status_code
+        elif isinstance(event, h11.Data) and status == 200:
             yield at, bytes(event.data)
         elif isinstance(event, h11.Data):
             refusal.append(bytes(event.data))
-    if answer.status_code != 200:
-        whole = httpx.Response(answer.status_code, content=b"".join(refusal), request=request)
-        raise httpx.HTTPStatusError(f"status {answer.status_code}", request=request, response=whole)
+    if status != 200:
+        answer = httpx.Response(status, content=b"".join(refusal), request=request)
+        raise httpx.HTTPStatusError(f"status {status}", request=request, response=answer)
 
 
 def _events(batches: Iterable[list[Piece]], parser: h11.Connection) -> Iterator[tuple[float, h11.Event]]:
