@@ -22,14 +22,14 @@ SLOW = ("clean_clone", "depth_table", "duel", "fuzz_headers", "fuzz_logs")
 
 def run(name: str) -> None:
     """Run one benchmark and record what it returns: rows of quantity, measured, target and note."""
-    before = read_host_state(None)
+    before, devices = read_host_state(None), list(resolve_engine().engine.devices)  # a fault here costs no measurement
     rows = importlib.import_module(name).measure()
     head, dirty = commit()
     record = {
         "benchmark": name,
         "at": now(),
         "machine": plain(read_machine()),
-        "devices": list(resolve_engine().engine.devices),
+        "devices": devices,
         "commit": head,
         "dirty": dirty,
         "load_before": before.load1,
