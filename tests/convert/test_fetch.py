@@ -102,6 +102,13 @@ def test_a_damaged_wheel(index, cache):
     assert left_behind(cache) == []
 
 
+def test_what_pip_removes_while_it_is_counted(tmp_path):
+    (tmp_path / "here").write_bytes(b"12345")
+    (tmp_path / "gone").symlink_to(tmp_path / "removed")
+    assert fetching._size(tmp_path) == 5
+    assert fetching._size(tmp_path / "removed") == 0
+
+
 def test_no_such_package(index):
     with pytest.raises(Problem, match=r"pip could not download tiny-model==2.0"):
         fetch(replace(WHEEL, package="tiny-model==2.0"))

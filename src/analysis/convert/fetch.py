@@ -3,6 +3,7 @@
 A fetched file is checked against its hash before it gets its name, and a second call touches no network.
 """
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -12,7 +13,6 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO
@@ -154,8 +154,17 @@ def _watch(process: "subprocess.Popen[bytes]", folder: Path, what: str, *, progr
                 process.wait(timeout=0.25)
                 return
             except subprocess.TimeoutExpired:
-                arrived = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-                shown.update(max(0, arrived - shown.n))
+                shown.update(max(0, _size(folder) - shown.n))
+
+
+def _size(folder: Path) -> int:
+    """Bytes of the files under a folder; what pip removes while they are counted counts nothing."""
+    size = 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):
+                size += os.stat(os.path.join(parent, name)).st_size
+    return size
 
 
 def _explain_pip(package: str, log: str) -> None:
@@ -254,7 +263,7 @@ def _download_from_hub(source: Source, *, progress: bool) -> str:
         )
 
 
-@contextmanager
+@contextlib.contextmanager
 def _quiet_hub() -> Iterator[None]:
     """Keep the hub's library from printing each of its attempts: when all fail, one line says so."""
     before = hub_logging.get_verbosity()
