@@ -14,6 +14,7 @@ from analysis.records.model import plain
     ("cpu", "expected"),
     [
         ("AMD EPYC", "amd-epyc"),
+        ("AMD EPYC (family 26, model 2)", "amd-epyc-family-26-model-2"),
         ("AMD EPYC 7B13 64-Core Processor", "amd-epyc-7b13"),
         ("Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz", "intel-xeon-platinum-8481c"),
         ("AMD RYZEN AI MAX+ 395 w/ Radeon 8060S", "amd-ryzen-ai-max-395"),
@@ -23,6 +24,30 @@ from analysis.records.model import plain
 )
 def test_a_machine_is_named_for_its_processor(cpu, expected):
     assert host.slug(cpu) == expected
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        (
+            "cpu family\t: 26\nmodel\t\t: 2\nmodel name\t: AMD EPYC\n\ncpu family\t: 6\n",
+            "AMD EPYC (family 26, model 2)",
+        ),
+        (
+            "cpu family : 25\nmodel : 1\nmodel name : AMD EPYC 7B13  64-Core Processor\n",
+            "AMD EPYC 7B13 64-Core Processor",
+        ),
+        ("model name : AMD EPYC\n", "AMD EPYC"),
+        ("processor : 0\nModel : Raspberry Pi 5 Model B\n", "Raspberry Pi 5 Model B"),
+    ],
+)
+def test_processors_of_one_name_are_told_apart(tmp_path, told, expected):
+    (tmp_path / "cpuinfo").write_text(told)
+    assert host.cpu_model(tmp_path / "cpuinfo") == expected
+
+
+def test_a_processor_that_tells_nothing(tmp_path):
+    assert host.cpu_model(tmp_path / "none")
 
 
 def test_this_machine(monkeypatch):

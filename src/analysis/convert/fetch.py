@@ -163,7 +163,7 @@ def _size(folder: Path) -> int:
     for parent, _, names in os.walk(folder):
         for name in names:
             with contextlib.suppress(FileNotFoundError):
-                size += os.stat(os.path.join(parent, name)).st_size
+                size += Path(parent, name).stat().st_size
     return size
 
 

@@ -23,7 +23,7 @@ _FDINFO = re.compile(r"^(drm-client-id|amd-evicted-vram):\s*(\d+)", re.MULTILINE
 def read_machine(devices: Sequence[str] = ()) -> Machine:
     """Return the hardware of this machine.
 
-    Its name is made of the processor and its cores (`amd-epyc-2c`), never of the host's name; the environment
+    Its name is made of the processor and its cores (`amd-epyc-7b13-2c`), never of the host's name; the environment
     variable `SPECBOOK_MACHINE` gives another.
 
     Args:
@@ -72,14 +72,29 @@ def read_host_state(pid: int | None = None) -> HostState:
     )
 
 
-def cpu_model() -> str:
-    """Return the processor's name as it gives it itself."""
+def cpu_model(cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the processor's name as it gives it itself.
+
+    A virtual machine's may be as short as `AMD EPYC` on processors generations apart, and what one of them measured is
+    not the other's: family and model then stand behind it.
+    """
     with contextlib.suppress(OSError):
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() in ("model name", "Hardware", "Model") and value.strip():
-                return " ".join(value.split())
+        told = _first_processor(cpuinfo.read_text(encoding="utf-8", errors="replace"))
+        name = next((told[key] for key in ("model name", "Hardware", "Model") if told.get(key)), "")
+        family, model = told.get("cpu family"), told.get("model")
+        if name and family and model and not re.search(r"\d", name):
+            return f"{name} (family {family}, model {model})"
+        if name:
+            return name
     return platform.processor() or platform.machine()
+
+
+def _first_processor(cpuinfo: str) -> dict[str, str]:
+    told: dict[str, str] = {}
+    for line in cpuinfo.splitlines():
+        key, _, value = line.partition(":")
+        told.setdefault(key.strip(), " ".join(value.split()))
+    return told
 
 
 def slug(cpu: str) -> str:
