@@ -43,13 +43,14 @@ def run(name: str) -> None:
 
 
 def recorded() -> dict[str, dict[str, Any]]:
-    """Return what was recorded, by machine and benchmark: the machine with the most of it first."""
+    """Return what was recorded, by machine and benchmark: the machine with the most of it first, of two the later."""
     found: dict[str, dict[str, Any]] = {}
     for file in sorted(RESULTS.glob("*/*.json")):
         record = json.loads(file.read_text())
         if "benchmark" in record:
             found.setdefault(file.parent.name, {})[record["benchmark"]] = record
-    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+    order = sorted(found, key=lambda name: max(record["at"] for record in found[name].values()), reverse=True)
+    return {name: found[name] for name in sorted(order, key=lambda name: -len(found[name]))}
 
 
 def table() -> str:
