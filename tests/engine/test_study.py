@@ -199,6 +199,7 @@ def test_a_control_measures_the_raw_cells_again_on_a_server_of_its_own(local: Pa
     assert [s.tokens for s in legs[RAW]] == [s.tokens for s in legs[CONTROL]], "nothing acts but noise"
     assert ratio_frame(study)["pairs"].tolist() == [len([s for s in study.publishable if s.leg == DRAFTED])]
     assert len(measure(size=size).samples) == 9, "nothing is measured twice"
+    assert measure(size=size, raw=False).run.id == study.run.id, "nor for a chapter that needs the drafted leg alone"
 
 
 def test_a_depth_beyond_the_context_is_said_before_a_server_starts(local: Path):

@@ -33,6 +33,20 @@ def test_a_larger_run_is_asked_for_twice_its_prompts(page):
     assert "-p prompts 48" in larger.sentence().text
 
 
+def test_without_a_negative_control_the_page_says_so(page):
+    assert "This run has no negative control" in page.sentence().text
+
+
+def test_a_negative_control_is_told_with_its_interval(page):
+    raw = [sample for sample in page.study.samples if sample.leg == "raw"]
+    control = tuple(replace(sample, leg="control", index=1000 + sample.index) for sample in raw)
+    study = replace(page.study, samples=(*page.study.samples, *control))
+    text = replace(page, study=study).sentence().text
+    assert re.search(
+        r"a second raw server, decoded 1\.000 .{0,60} times as fast as the first \(n = \d+ prompts\)", text
+    )
+
+
 def test_the_recorded_break_even_is_told_with_what_it_was_measured_on(page):
     text = page.crossing_sentence().text
     recorded = page.recorded

@@ -128,7 +128,7 @@ def measure_study(
     """
     served, grid = sized(pair, profile, serving, size or {})
     plan, files = plan_of(served, serving or profile, grid, server or ServerAccess(), corpus)
-    if not raw and not remeasure and (found := finished(plan)):
+    if not raw and not remeasure and (found := finished(wanted(plan, raw=True))):
         return study_in(found)
     return measure_plan(wanted(plan, raw=raw), files, remeasure=remeasure)
 

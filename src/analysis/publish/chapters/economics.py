@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from analysis.gates.control import noise_floor
 from analysis.measure.crossing import RecordedCrossing, crossing_frame, crossing_of, load_crossing
 from analysis.measure.economics import break_even_frame, drafted_rate_frame, rate_curve
 from analysis.measure.estimate import depth_frame, depth_points, interval_columns, ratio_frame, step_frame
@@ -65,7 +66,9 @@ class EconomicsPage:
             f"The speed ratio of drafted to raw decoding lies between {ends}."
         )
         care = f"{warned_sentence(self.study)} {extended_sentence(self.study)}".strip()
-        return Markdown("\n\n".join(part for part in (verdict, self._needed(), care, self._surer()) if part))
+        return Markdown(
+            "\n\n".join(part for part in (verdict, self._noise(), self._needed(), care, self._surer()) if part)
+        )
 
     def ratio_chart(self) -> Chart | Markdown:
         """Return the speed ratio of every cell."""
@@ -260,6 +263,16 @@ class EconomicsPage:
     def provenance(self) -> Markdown:
         """Return where the numbers come from."""
         return provenance(self.study, "05_economics")
+
+    def _noise(self) -> str:
+        """Return what the negative control shows: how far apart two raw servers look, between which nothing acts."""
+        floor = noise_floor(self.study.samples)
+        if floor.n == 0:
+            return "This run has no negative control, so that it does not show what noise alone does to a ratio."
+        return (
+            f"The negative control, a second raw server, decoded {escape_text(floor.format(decimals=3))} times as fast "
+            f"as the first (n = {floor.n} prompts): a ratio no further from 1 than that may be noise."
+        )
 
     def _needed(self) -> str:
         """Return what a drafted step yields by depth, what it would have to, and whether its drafts are long enough."""
