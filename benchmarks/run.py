@@ -20,18 +20,22 @@ QUICK = ("stream", "bootstrap", "pipeline", "ingest")
 SLOW = ("clean_clone", "depth_table", "duel", "fuzz_headers", "fuzz_logs")
 
 
-def run(name: str) -> None:
-    """Run one benchmark and record what it returns: rows of quantity, measured, target and note."""
+def run(name: str, code: tuple[str, bool]) -> None:
+    """Run one benchmark and record what it returns: rows of quantity, measured, target and note.
+
+    Args:
+        name: a benchmark's file, without its ending.
+        code: commit and dirtiness of the checkout before the first benchmark, whose record is a change of its own.
+    """
     before, devices = read_host_state(None), list(resolve_engine().engine.devices)  # a fault here costs no measurement
     rows = importlib.import_module(name).measure()
-    head, dirty = commit()
     record = {
         "benchmark": name,
         "at": now(),
         "machine": plain(read_machine()),
         "devices": devices,
-        "commit": head,
-        "dirty": dirty,
+        "commit": code[0],
+        "dirty": code[1],
         "load_before": before.load1,
         "rows": rows,
     }
@@ -107,8 +111,9 @@ def main() -> None:
         write_readme()
         return
     sys.path.insert(0, str(Path(__file__).resolve().parent))
+    code = commit()
     for name in options.names or (QUICK + SLOW if options.all else QUICK):
-        run(name)
+        run(name, code)
     write_readme()
 
 

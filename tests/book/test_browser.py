@@ -1,10 +1,11 @@
 """Every page in a real browser that can reach nothing but the page's own address."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, TimeoutError
 from visits import BOOK, CONTRAST, Site, Visit
 
 from analysis.publish.build import toc_pages
@@ -27,6 +28,14 @@ UNLABELLED = """() => [...document.querySelectorAll('main input')]
     .filter(i => !i.labels.length && !i.getAttribute('aria-label')).map(i => i.outerHTML)"""
 FITS = """[...document.querySelectorAll('.chart-live svg')]
     .every(svg => Math.abs(svg.clientWidth - svg.closest('.chart-live').clientWidth) < 3)"""
+
+# Text of a chart that lies outside its drawing is cut off there.
+CUT_OFF = """() => [...document.querySelectorAll('.chart-live svg')].flatMap(svg => {
+    const box = svg.getBoundingClientRect();
+    return [...svg.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()])
+        .filter(([, at]) => at.width && (at.left < box.left - 1 || at.right > box.right + 1))
+        .map(([words, at]) => `${words}: ${at.left - box.left} to ${at.right - box.left} of ${box.width}`);
+})"""
 
 
 def check_page(opened: Visit, site: Site, name: str) -> None:
@@ -57,6 +66,9 @@ def check_width(page: Page, width: int) -> None:
         "[...document.querySelectorAll('.chart-live svg')].every(svg => svg.clientWidth < innerWidth)"
     )
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    with suppress(TimeoutError):  # a chart is drawn again a moment after the window became narrow; what is left is told
+        page.wait_for_function(f"({CUT_OFF})().length === 0", timeout=10_000)
+    assert page.evaluate(CUT_OFF) == []
 
 
 @pytest.mark.parametrize("name", [*(page for page in PAGES if page not in OF_CARDS), "search", "genindex"])

@@ -1,6 +1,7 @@
 """Two runs set against each other: one factor, or nothing is said."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -25,6 +26,19 @@ def test_one_factor_is_named_and_its_effect_taken_prompt_by_prompt(study):
     assert rate.change.n == 6
     assert {d.leg for d in found.controls} == {"raw"}
     assert found.controls[0].change.estimate == pytest.approx(1.0)
+
+
+def test_a_negative_control_is_no_part_of_the_raw_cells(study):
+    slow = study("slow", cells=[raw_cell(), make_cell(p_min=0.0)])
+    fast = study("fast", cells=[raw_cell(), make_cell(p_min=0.5)], speed=1.5)
+    raw = {cell.id for cell in slow.run.cells if cell.spec_type == "none"}
+    control = [
+        replace(sample, index=1000 + sample.index, leg="control", step_ms=tuple(9 * ms for ms in sample.step_ms))
+        for sample in slow.samples
+        if sample.cell in raw
+    ]
+    with_control = replace(slow, samples=(*slow.samples, *control))
+    assert compare_studies(with_control, fast).controls == compare_studies(slow, fast).controls
 
 
 def test_two_factors_are_refused(study):

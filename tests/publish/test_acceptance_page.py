@@ -20,6 +20,13 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
 
+def test_the_emission_that_was_left_out_is_of_the_drafted_leg():
+    page = acceptance(run="smollm2-dspark-reference-15068b")
+    first = next(sample for sample in page.study.samples if sample.index in page.study.refusals)
+    assert first.leg == "control"
+    assert page._left_out().leg == "drafted"
+
+
 def test_loops_have_a_row_of_their_own(page):
     headings, _, *body = rows(page.loops_table().text)
     assert headings == ["text", "emissions", "mean accepted length", "with its loops left in", "difference"]

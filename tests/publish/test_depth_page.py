@@ -25,8 +25,9 @@ def test_numbers_do_not_make_a_kind(page):
     assert len(loads) <= 1
 
 
-def test_raw_samples_of_a_run_with_both_legs_are_left_to_the_chapter_that_shows_them():
-    page = depth_regime(run="smollm2-ngram-quick-2a2692")
+@pytest.mark.parametrize("run", ["smollm2-ngram-quick-2a2692", "smollm2-dspark-reference-15068b"])
+def test_samples_of_other_legs_are_left_to_the_chapter_that_shows_them(run):
+    page = depth_regime(run=run)
     legs = {str(sample.index): sample.leg for sample in page.study.samples}
     refused = [f for f in page.study.findings if f.gate == "text-of-its-regime"]
     rows = [line.strip("| ").split(" | ") for line in page.refused_table().text.splitlines()]

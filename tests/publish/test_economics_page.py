@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from analysis.measure.crossing import crossing_of
+from analysis.measure.economics import break_even_frame
 from analysis.publish.chapters import economics
 
 
@@ -45,6 +46,21 @@ def test_a_negative_control_is_told_with_its_interval(page):
     assert re.search(
         r"a second raw server, decoded 1\.000 .{0,60} times as fast as the first \(n = \d+ prompts\)", text
     )
+
+
+def test_a_break_even_is_of_the_prompts_that_were_kept_on_both_legs():
+    study = economics(run="smollm2-dspark-reference-15068b").study
+    regimes = {cell.id: cell.regime for cell in study.run.cells}
+    own = {
+        leg: {(regimes[s.cell], study.cells[s.cell].depth, s.prompt_id) for s in study.publishable if s.leg == leg}
+        for leg in ("raw", "drafted")
+    }
+    both = own["raw"] & own["drafted"]
+    assert both < own["raw"] | own["drafted"]
+    kept = [s for s in study.publishable if (regimes[s.cell], study.cells[s.cell].depth, s.prompt_id) in both]
+    only = replace(study, samples=tuple(kept), findings=())
+    frame, expected = break_even_frame(study), break_even_frame(only)
+    assert frame[["depth", "estimate", "low", "high", "n"]].equals(expected[["depth", "estimate", "low", "high", "n"]])
 
 
 def test_the_recorded_break_even_is_told_with_what_it_was_measured_on(page):

@@ -7,7 +7,7 @@ from typing import Any
 
 from analysis.gates import Contrast, contrast
 from analysis.measure.estimate import QUANTITIES, acceptance_of, rate_of, timings_refused
-from analysis.measure.plan import DRAFTED, RAW
+from analysis.measure.plan import CONTROL, DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.records import Cell, Problem, Sample
 from analysis.stats import Interval, mean_t, speed_ratio
@@ -81,7 +81,7 @@ def _refused(study: Study, cell: Cell) -> tuple[str, ...]:
     """Return that gates left nothing of a cell, and which; nothing where they left something."""
     if _of_cell(study, cell):
         return ()
-    own = [study.refusals.get(sample.index, "") for sample in study.samples if sample.cell == cell.id]
+    own = [study.refusals.get(sample.index, "") for sample in study.samples if _measures(sample, cell)]
     why = ", ".join(f"{gate} {count}" for gate, count in Counter(own).most_common())
     said = f"all {len(own)} samples are refused ({why})" if own else "no sample was measured"
     return (f"{cell.regime} at {cell.depth}, {_leg(cell)}, of {study.run.id}: {said}",)
@@ -184,7 +184,12 @@ def _acceptance(sample: Sample) -> float:
 
 
 def _of_cell(study: Study, cell: Cell) -> list[Sample]:
-    return [sample for sample in study.publishable if sample.cell == cell.id]
+    return [sample for sample in study.publishable if _measures(sample, cell)]
+
+
+def _measures(sample: Sample, cell: Cell) -> bool:
+    """Return whether a sample is a cell's own; those of a negative control are a second raw server's."""
+    return sample.cell == cell.id and sample.leg != CONTROL
 
 
 def _both(a: Cell, b: Cell, name: str) -> str:

@@ -1,6 +1,5 @@
 """Break-even by depth, as frames: raw rate and step cost of a depth hold for all its regimes together."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,11 @@ CURVE_POINTS = 41
 
 
 def break_even_of(study: Study, depth: int) -> BreakEven | None:
-    """Return the break-even at one depth, regimes together; None where a leg has no publishable sample there."""
-    raw, drafted = (_samples(study, leg, depth) for leg in (RAW, DRAFTED))
-    if not raw or not any(sum(sample.drafted) for sample in drafted):
+    """Return the break-even at one depth, regimes together; None where no prompt with drafts was kept on both legs."""
+    both = [_samples(study, leg, depth) for leg in (RAW, DRAFTED)]
+    # A source file gives each regime a prompt of its own, under one id: kept on both legs are regime and id together.
+    raw, drafted = ([own[key] for key in own if key in other] for own, other in (both, both[::-1]))
+    if not any(sum(sample.drafted) for sample in drafted):
         return None
     d, a, ms, prompt = steps_of(drafted)
     return break_even(
@@ -84,8 +85,10 @@ def rate_curve(study: Study, depth: int) -> pd.DataFrame:
     )
 
 
-def _samples(study: Study, leg: str, depth: int) -> Sequence[Sample]:
-    return [sample for cell, samples, _ in by_cell(study, leg) if cell.depth == depth for sample in samples]
+def _samples(study: Study, leg: str, depth: int) -> dict[tuple[str, str], Sample]:
+    """Return a leg's publishable samples at a depth by regime and prompt."""
+    cells = [(cell, samples) for cell, samples, _ in by_cell(study, leg) if cell.depth == depth]
+    return {(cell.regime, sample.prompt_id): sample for cell, samples in cells for sample in samples}
 
 
 def _depths(study: Study) -> list[int]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import altair as alt
 import pandas as pd
@@ -109,15 +110,13 @@ class TravelsPage:
             vertical=False,
         )
         rules = alt.Chart(needed).mark_rule(strokeDash=[5, 4], color=BLACK).encode(x=alt.X("needed:Q", title=title))
-        labels = (
-            alt.Chart(needed)
-            .mark_text(align="left", baseline="top", dx=3, dy=2, fontSize=11)
-            .encode(x=alt.X("needed:Q", title=title), y=alt.value(0), text="label:N")
-        )
+        middle = (lengths["centre"].min() + lengths["centre"].max()) / 2
+        left, right = needed["needed"] <= middle, needed["needed"] > middle
+        labels = [_labels(needed[left], title, "left", 3), _labels(needed[right], title, "right", -3)]
         words = "; ".join(f"{r.row} {r.centre:.2f}" for r in lengths.itertuples())
         bars = "; ".join(f"{r.label} {r.needed:.2f}" for r in needed.itertuples())
         return Chart(
-            alt.layer(rules, drawing, labels).properties(height=20 * len(lengths) + 40),
+            alt.layer(rules, drawing, *labels).properties(height=20 * len(lengths) + 40),
             title="The same acceptance under two economies of one kind of machine",
             alt=f"Mean accepted length by row: {words}. Needed: {bars}.",
             name="travels",
@@ -158,6 +157,16 @@ class TravelsPage:
             if choice.raw is not None and choice.step is not None:
                 lines.append({"label": label, "needed": float((choice.raw * choice.step / 1000).centre)})
         return lines
+
+
+def _labels(needed: pd.DataFrame, title: str, align: Literal["left", "right"], dx: int) -> alt.Chart:
+    """Return the names of lines, on the side of each that has room in a narrow plot."""
+    made: alt.Chart = (
+        alt.Chart(needed)
+        .mark_text(align=align, baseline="top", dx=dx, dy=2, fontSize=11)
+        .encode(x=alt.X("needed:Q", title=title), y=alt.value(0), text="label:N")
+    )
+    return made
 
 
 def travels(data: str = "") -> TravelsPage:

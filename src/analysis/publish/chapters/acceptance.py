@@ -143,7 +143,9 @@ class AcceptancePage:
 
     def _left_out(self) -> Sample | None:
         kept = {sample.index for sample in self.study.publishable}
-        return next((s for s in self.study.samples if s.index not in kept and s.label.kind != "empty"), None)
+        cells = {cell.id for cell in cells_of(self.study, DRAFTED) or self.study.run.cells}
+        left_out = (s for s in self.study.samples if s.index not in kept and s.cell in cells)
+        return next((sample for sample in left_out if sample.label.kind != "empty"), None)
 
 
 def acceptance(**parameters: object) -> AcceptancePage:

@@ -7,7 +7,7 @@ import pandas as pd
 from analysis.gates import Finding
 from analysis.gates.grouped import kind_of
 from analysis.measure.estimate import depth_frame, depth_points
-from analysis.measure.plan import DRAFTED, RAW
+from analysis.measure.plan import CONTROL, DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.publish import charts
 from analysis.publish.chapters.common import in_words, made_how, provenance, refusals, study_of
@@ -85,7 +85,7 @@ class DepthPage:
     def _is_raw(self, found: Finding) -> bool:
         if found.where.kind == "sample":
             legs = {str(sample.index): sample.leg for sample in self.study.samples}
-            return DRAFTED in legs.values() and legs.get(found.where.id) == RAW
+            return DRAFTED in legs.values() and legs.get(found.where.id) in (RAW, CONTROL)
         raw = {cell.id for cell in self.study.run.cells if cell.spec_type == "none"}
         return found.where.kind == "cell" and found.where.id in raw and len(raw) < len(self.study.run.cells)
 

@@ -266,7 +266,7 @@ class EconomicsPage:
 
     def _noise(self) -> str:
         """Return what the negative control shows: how far apart two raw servers look, between which nothing acts."""
-        floor = noise_floor(self.study.samples)
+        floor = noise_floor(self.study.publishable)
         if floor.n == 0:
             return "This run has no negative control, so that it does not show what noise alone does to a ratio."
         return (
