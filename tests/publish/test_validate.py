@@ -34,6 +34,19 @@ def test_a_committed_run_is_fit(file):
     assert bad(file.parent) == set()
 
 
+@pytest.mark.parametrize(
+    ("name", "level"),
+    [
+        ("smollm2-dspark-reference-15068b", "ok"),
+        ("smollm2-dspark-quick-5e2435", "note"),
+        ("smollm2-ngram-quick-f5d417", None),
+    ],
+)
+def test_a_run_of_both_legs_has_a_negative_control_or_a_note(name, level):
+    checks = validate_run(str(data_dir() / "runs" / name))
+    assert next((check.level for check in checks if check.name == "control"), None) == level
+
+
 def test_a_torn_journal(run):
     with (run / "samples.jsonl").open("ab") as out:
         out.write(b'{"index":')

@@ -8,7 +8,9 @@ from typing import Literal
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from analysis.gates.control import noise_floor
 from analysis.gates.prompts import PUBLISHED_PROMPTS
+from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study, machines_of, open_study
 from analysis.publish.promote import MOST_BYTES, check_prompts, check_traces
 from analysis.records import Problem
@@ -40,7 +42,9 @@ def validate_run(name: str) -> list[Check]:
         study = open_study(str(directory.path))
     except Problem as problem:
         return [*found, Check("journals", "bad", str(problem))]
-    checks: tuple[Callable[[Study], Iterator[Check]], ...] = (_journals, _steps, _provenance, _cells, _prompts, _gates)
+    checks: tuple[Callable[[Study], Iterator[Check]], ...] = (
+        _journals, _steps, _provenance, _cells, _prompts, _control, _gates,
+    )  # fmt: skip
     return found + [one for check in checks for one in check(study)]
 
 
@@ -139,6 +143,18 @@ def _prompts(study: Study) -> Iterator[Check]:
         yield Check("prompts", "bad", str(problem))
     else:
         yield Check("prompts", "ok", f"at least {PUBLISHED_PROMPTS} in every cell that was begun")
+
+
+def _control(study: Study) -> Iterator[Check]:
+    legs = {sample.leg for sample in study.samples}
+    floor = noise_floor(study.publishable)
+    if floor.n:
+        yield Check("control", "ok", f"a second raw server at {floor.format(decimals=3)} of the first's decode rate")
+    elif {RAW, DRAFTED} <= legs:
+        saw = (
+            "no negative control, so that what noise alone does to a ratio is not known; the profile reference has one"
+        )
+        yield Check("control", "note", saw)
 
 
 def _gates(study: Study) -> Iterator[Check]:
