@@ -8,7 +8,8 @@ from typer.testing import CliRunner
 from analysis.cli import app, load
 from analysis.launch import Server, ServerConfig
 from analysis.measure.access import ServerAccess
-from analysis.measure.decide import Said, decide, decide_between
+from analysis.measure.between import Said, decide_between
+from analysis.measure.decide import decide
 from analysis.measure.study import measure_study
 from analysis.publish.card import card_text
 from analysis.publish.validate import validate_run
@@ -56,8 +57,17 @@ def test_a_pair_of_this_machine_gets_answers_a_command_and_a_run(local):
     bad = {check.name for check in validate_run(str(outcome.study.directory.path)) if check.level == "bad"}
     assert bad <= {"prompts"}
     assert "## Does it pay?" in card_text(outcome.study)
+    again = decide("smollm2-ngram", seconds=2, size=SIZE)
+    assert (again.study.run.id, again.chosen, again.tried) == (outcome.study.run.id, "begun", ())
+    assert again.extended == (len(again.study.samples) > len(outcome.study.samples))
     chosen_on = {s.prompt_sha256 for run in local.glob("runs/*decide-try*") for s in _samples(run)}
     assert not chosen_on & {sample.prompt_sha256 for sample in outcome.study.samples}
+
+
+def test_a_setting_that_is_given_is_not_chosen(local):
+    outcome = decide("smollm2-ngram", seconds=2, size=SIZE | {"regimes": ["recall"]}, n_max=6)
+    assert (outcome.chosen, outcome.pair.n_max, outcome.pair.p_min, outcome.tried) == ("given", 6, 0.0, ())
+    assert not list(local.glob("runs/*decide-try*"))
 
 
 def test_two_addresses_get_answers_and_their_keys_leave_no_trace(servers, local, tmp_path, capfd):
@@ -81,8 +91,9 @@ def test_servers_that_were_started_again_are_not_added_unless_it_is_said_that_th
     drafted = access(servers[1], tmp_path)
     first = decide_between(access(servers[0], tmp_path), drafted, **again)
     assert (first.pair.spec_type, first.method) == ("ngram-simple", "told")
-    assert decide_between(access(servers[0], tmp_path), drafted, **again).extended
+    second = decide_between(access(servers[0], tmp_path), drafted, **again)
     before = len(first.study.directory.samples())
+    assert second.extended == (before > len(first.study.samples))
     other = ServerConfig(model=local_target, context=1024, flash_attn="off", kv_k="q8_0")
     with Server(engine, other) as restarted:
         raw = access(restarted, tmp_path)
@@ -114,7 +125,7 @@ def test_what_a_server_says_of_its_drafting_is_not_contradicted(servers, local, 
 
 
 def test_addresses_in_the_wrong_order_are_said(servers, local, tmp_path):
-    with pytest.raises(Problem, match="drafts nothing|says that it drafts|drafted nothing"):
+    with pytest.raises(Problem, match="at --raw-url says that it drafts.*exchange the two addresses|drafted nothing"):
         decide_between(access(servers[1], tmp_path), access(servers[0], tmp_path), Said("ngram-simple"), size=SIZE)
     assert not (local / "runs").exists()
 

@@ -10,11 +10,13 @@ from analysis.cli.decide import _plain as plain
 from analysis.cli.decide import _print as printed
 from analysis.cli.decide import advice, seconds_of
 from analysis.convert.pairs import load_pair
+from analysis.gates import Finding, Where
 from analysis.launch import ServerConfig
 from analysis.launch.config import user_argv
 from analysis.measure.access import ServerAccess
+from analysis.measure.between import decide_between, length_of, method_of
 from analysis.measure.candidates import Shares, lengths_to_try, with_setting
-from analysis.measure.decide import Outcome, answers_of, decide, decide_between, length_of, method_of, pair_of_files
+from analysis.measure.decide import Outcome, answers_of, decide, pair_of_files
 from analysis.measure.plan import DRAFTED, LegPlan, load_grid
 from analysis.records import Problem
 from analysis.records.model import REGIMES
@@ -84,7 +86,7 @@ def test_an_answer_rests_on_the_ratio_of_its_prompts(study, speed, verdict):
 def test_a_step_that_costs_more_than_it_can_ever_yield_is_the_reason(study):
     (answer,) = answers_of(study("run", cells=[raw_cell(), make_cell()], speed=0.1), extended=False, prompts=6)
     assert (answer.verdict, answer.because) == ("loses", "step cost")
-    assert "can yield 5 at most" in answer.why
+    assert "can yield 5 at most, with drafts of 4" in answer.why
 
 
 def test_two_prompts_decide_nothing(study):
@@ -184,7 +186,7 @@ def test_a_longest_draft_is_not_less_than_what_was_seen():
 def test_what_is_known_of_a_running_server_is_one_line(study, capsys, method, n_max, said):
     found = study("run", cells=[raw_cell(), make_cell()])
     pair = replace(load_pair("smollm2-ngram"), n_max=n_max)
-    outcome = Outcome(found, pair, answers_of(found, extended=False, prompts=6), (), (), False, method)
+    outcome = Outcome(found, pair, answers_of(found, extended=False, prompts=6), (), (), False, "served", method)
     printed(outcome, two_hosts=False)
     assert said in " ".join(capsys.readouterr().out.split())
 
@@ -225,11 +227,53 @@ def test_the_interval_that_lasts_needs_seven_prompts_as_the_tour_says(study):
     assert "these need seven prompts of a kind" in (repo_dir() / "book" / "tour.md").read_text()
 
 
+@pytest.mark.parametrize(
+    ("chosen", "extended", "said"),
+    [
+        ("given", False, "n_max 4, p_min 0 regime"),
+        ("begun", True, "n_max and p_min are those of the run that is there; --again chooses, and begins another."),
+        ("begun", True, "More prompts, narrower intervals: the same command again."),
+        ("tried", False, "the first few prompts of a cell have none. To begin anew with more time: --again"),
+    ],
+)
+def test_the_setting_and_what_a_second_call_does_are_said(study, capsys, chosen, extended, said):
+    found = study("run", cells=[raw_cell(), make_cell()])
+    answers = answers_of(found, extended=extended, prompts=6)
+    pair = replace(load_pair("smollm2-ngram"), n_max=4)
+    printed(Outcome(found, pair, answers, (), (), extended, chosen), two_hosts=False)
+    assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_cell_without_an_interval_says_why(study, capsys):
+    found = study("run", cells=[raw_cell(), make_cell()], prompts=3)
+    answers = answers_of(found, extended=True, prompts=24)
+    printed(Outcome(found, load_pair("smollm2-ngram"), answers, (), (), True, "begun"), two_hosts=False)
+    assert "; 3 prompts do not bound it yet" in " ".join(capsys.readouterr().out.split())
+
+
+def test_what_gates_warn_of_stands_with_the_answer(study, capsys):
+    found = study("run", cells=[raw_cell(), make_cell()])
+    warned = Finding(
+        gate="host-quiet",
+        level="warn",
+        where=Where("run", found.run.id),
+        saw="a load of 3.22 on 2 cores",
+        expected="less",
+        why="",
+    )
+    loud = replace(found, findings=(*found.findings, warned))
+    answers = answers_of(loud, extended=False, prompts=6)
+    printed(Outcome(loud, load_pair("smollm2-ngram"), answers, (), (), False, "tried"), two_hosts=False)
+    assert "Read it with care: host-quiet: a load of 3.22 on 2 cores; expected less" in " ".join(
+        capsys.readouterr().out.split()
+    )
+
+
 def test_the_table_says_refused_and_knows_no_reason_from_one_prompt(study, capsys):
     found = study("run", cells=[raw_cell(), make_cell()], prompts=1)
     (one,) = answers_of(found, extended=False, prompts=6)
     none = replace(one, regime="recall", verdict="undecided", ratio=no_interval(nan, n=0, note="x"), because="refused")
-    shown = Outcome(found, load_pair("smollm2-ngram"), (one, none), (), (), False)
+    shown = Outcome(found, load_pair("smollm2-ngram"), (one, none), (), (), False, "given")
     printed(shown, two_hosts=False)
     said = capsys.readouterr().out
     rows = [line.split() for line in said.splitlines()]

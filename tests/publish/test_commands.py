@@ -1,6 +1,7 @@
 """The commands that a page or a card shows are ones that run."""
 
 import shlex
+from dataclasses import replace
 
 import pytest
 
@@ -45,7 +46,10 @@ def test_a_chapter_without_depths_has_no_row_to_reproduce():
 
 def test_a_run_of_decide_is_repeated_by_its_own_command():
     words = ("specbook", "decide", "--pair", "smollm2-dspark", "--budget", "5min")
-    assert measure_rows(make_run(profile="decide", argv=words), "05_economics") == [shlex.join(words)]
+    run = make_run(profile="decide", argv=words, cells=(make_cell(n_max=4, p_min=0.6),))
+    assert measure_rows(run, "05_economics") == [f"{shlex.join(words)} --n-max 4 --p-min 0.6"]
+    given = replace(run, argv=(*words, "--n-max=4", "--p-min", "0.6"))
+    assert measure_rows(given, "05_economics") == [f"{shlex.join(words)} --n-max=4 --p-min 0.6"]
 
 
 def test_a_hostile_command_line_stays_on_its_line():

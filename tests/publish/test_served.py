@@ -86,8 +86,17 @@ def test_gates_do_not_pass_what_a_server_does_not_tell(served):
     assert found["one-factor"] == ("unchecked", "the servers do not tell their cache types, threads and batches")
 
 
+def in_two_calls(study):
+    """The study with every other prompt measured on servers of a later call."""
+    prompts = sorted({sample.prompt_id for sample in study.samples})
+    later = {prompt: 2 * (place % 2) for place, prompt in enumerate(prompts)}
+    number = {"raw": 0, "drafted": 1}
+    samples = (replace(s, server=f"{s.leg}-{number[s.leg] + later[s.prompt_id]}") for s in study.samples)
+    return replace(study, samples=tuple(samples))
+
+
 def test_a_run_that_was_added_to_says_what_its_plain_intervals_assume(served):
-    study = served(*(make_life(id=name) for name in ("raw-0", "drafted-1", "raw-2", "drafted-3")))
+    study = in_two_calls(served(*(make_life(id=name) for name in ("raw-0", "drafted-1", "raw-2", "drafted-3"))))
     said = "measured in 2 calls, and plain intervals, as here, assume that nobody went on or stopped on their account"
     card = card_text(study)
     assert said in card
@@ -97,10 +106,11 @@ def test_a_run_that_was_added_to_says_what_its_plain_intervals_assume(served):
 
 def test_a_run_of_one_call_or_of_another_command_says_nothing_of_calls(served):
     study = served()
-    twice = replace(study, lives=(make_life(id="raw-0"), make_life(id="raw-1")))
+    idle = replace(study, lives=(*study.lives, make_life(id="raw-8"), make_life(id="raw-9")))
     other = RunDir(study.directory.path, replace(study.run, profile="quick"))
-    assert extended_sentence(study) == extended_sentence(replace(twice, directory=other)) == ""
-    assert extended_sentence(twice)
+    assert extended_sentence(study) == extended_sentence(replace(in_two_calls(study), directory=other)) == ""
+    assert extended_sentence(idle) == "", "a call that added nothing has given nobody a second look"
+    assert extended_sentence(in_two_calls(study))
 
 
 @pytest.mark.parametrize(

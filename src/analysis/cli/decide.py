@@ -16,8 +16,10 @@ from analysis.cli import app
 from analysis.cli.show import console, harmless
 from analysis.convert.pairs import load_pair
 from analysis.measure.access import ServerAccess
-from analysis.measure.decide import Answer, Outcome, Said, decide_between, pair_of_files
+from analysis.measure.between import Said, decide_between
+from analysis.measure.decide import Answer, Outcome, pair_of_files
 from analysis.measure.decide import decide as measure_and_decide
+from analysis.publish.chapters.common import warnings_of
 from analysis.records import Pair, Problem, SpecType
 from analysis.stats import Interval
 
@@ -26,6 +28,11 @@ _TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(s|sec|min|m|h)?$")
 BECAUSE = (
     "*because of*: with *step cost* a step takes so long that no acceptance could make it pay; with *acceptance* it "
     "depends on how many drafted tokens are accepted, and the lines below say how many."
+)
+AGAIN = "More prompts, narrower intervals: the same command again."
+ONCE_MORE = (
+    "More prompts: the same command again. Its intervals allow for having been looked at: they are wider, and the "
+    "first few prompts of a cell have none. To begin anew with more time: --again and a longer --budget."
 )
 MOST_PLACES = 3
 """As many cells are named in the advice; of more, the table tells which."""
@@ -47,7 +54,10 @@ def decide(
         typer.Option(help="How the drafter drafts; default: what its file is made for, or what the server says."),
     ] = "",
     n_max: Annotated[
-        int | None, typer.Option(min=1, help="With two addresses: the longest draft; default: what is seen.")
+        int | None, typer.Option(min=1, help="The longest draft; default: the best of a few, or what servers show.")
+    ] = None,
+    p_min: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Where drafts end; default: the best of a few that are tried.")
     ] = None,
     depths: Annotated[str, typer.Option(help="Tokens in the context, such as 256,2048.")] = "",
     regimes: Annotated[str, typer.Option(help="Some of invention, continuation, recall, prose; default: all.")] = "",
@@ -68,12 +78,15 @@ def decide(
                 "one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair"
             )
         servers = ServerAccess(raw_url, api_key_file), ServerAccess(drafted_url, drafted_key_file or api_key_file)
+        if p_min is not None:
+            raise Problem("--p-min is no setting of a running server", expected="a server that was started with it")
         outcome = decide_between(*servers, Said(_kind(spec_type), n_max or 0, same_servers), **options)
         elsewhere = urlsplit(raw_url).hostname != urlsplit(drafted_url).hostname
-    elif same_servers or n_max:
-        raise Problem("--same-servers and --n-max are said of running servers", expected="--raw-url and --drafted-url")
+    elif same_servers:
+        raise Problem("--same-servers is said of running servers", expected="--raw-url and --drafted-url")
     else:
-        outcome = measure_and_decide(_pair(target, drafter, pair, spec_type, options["size"]), **options)
+        files = _pair(target, drafter, pair, spec_type, options["size"])
+        outcome = measure_and_decide(files, **options, n_max=n_max, p_min=p_min)
         elsewhere = False
     if as_json:
         print(json.dumps(_plain(outcome), ensure_ascii=False, indent=1))
@@ -127,7 +140,10 @@ def _kind(text: str) -> SpecType | None:
 
 def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     run = outcome.study.run
-    console.print(f"{harmless(run.title)} on {harmless(run.machine.cpu)}, llama-server {harmless(run.engine.version)}")
+    console.print(
+        f"{harmless(run.title)} on {harmless(run.machine.cpu)}, llama-server {harmless(run.engine.version)}, "
+        f"{_setting(outcome)}"
+    )
     table = Table("regime", "depth", "answer", Column("drafted / raw", no_wrap=True), "because of", box=None)
     for answer in outcome.answers:
         said = "refused" if answer.because == "refused" else f"[{_COLOURS[answer.verdict]}]{answer.verdict}[/]"
@@ -135,7 +151,8 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     console.print(table)
     console.print(BECAUSE)
     for answer in outcome.answers:
-        console.print(f"{answer.regime} at {answer.depth}: {harmless(answer.why)}")
+        open_why = f"; {answer.ratio.note}" if answer.because != "refused" and answer.ratio.limits is None else ""
+        console.print(f"{answer.regime} at {answer.depth}: {harmless(answer.why + open_why)}")
     how = (
         "valid however often one looks, because an earlier run was extended" if outcome.extended else "paired by prompt"
     )
@@ -143,6 +160,8 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
         f"Decode rates; 95 % intervals, {how}. *undecided* means that more prompts are needed, or that it is even."
     )
     _print_tried(outcome)
+    for warned in warnings_of(outcome.study):
+        console.print(f"[yellow]Read it with care: {harmless(warned, 4096)}[/]")
     if two_hosts:
         console.print(
             "[yellow]The two servers are at different hosts: a difference of machines would look the same.[/]"
@@ -150,7 +169,7 @@ def _print(outcome: Outcome, *, two_hosts: bool) -> None:
     _print_advice(outcome)
     console.print(f"Run: {harmless(run.id)}", soft_wrap=True)
     console.print(f"In the book: specbook chapter 05_economics -p run {harmless(run.id)}", soft_wrap=True)
-    console.print("More prompts, narrower intervals: the same command again.")
+    console.print(AGAIN if outcome.extended else ONCE_MORE)
 
 
 def _because(answer: Answer) -> str:
@@ -161,8 +180,12 @@ def _because(answer: Answer) -> str:
 
 
 def _print_tried(outcome: Outcome) -> None:
-    if not outcome.tried:
+    if outcome.chosen == "served":
         console.print(_as_served(outcome))
+        return
+    if outcome.chosen == "begun":
+        console.print("n_max and p_min are those of the run that is there; --again chooses, and begins another.")
+    if not outcome.tried:
         return
     depth = min(cell.depth for cell in outcome.study.run.cells)
     tried = ", ".join(f"n_max {t.n_max} p_min {t.p_min:g}: {t.rate:.1f}" for t in outcome.tried)
@@ -173,6 +196,13 @@ def _print_tried(outcome: Outcome) -> None:
         f"Best of the settings ({len(outcome.tried)}) tried on other prompts at depth {depth}: "
         f"n_max {outcome.pair.n_max}, p_min {outcome.pair.p_min:g} (tokens/s: {tried})"
     )
+
+
+def _setting(outcome: Outcome) -> str:
+    """Return what the drafter was set to, as far as it is known."""
+    if outcome.chosen == "served":
+        return f"drafts of up to {max(outcome.pair.n_max, outcome.longest_seen)}"
+    return f"n_max {outcome.pair.n_max}, p_min {outcome.pair.p_min:g}"
 
 
 def _as_served(outcome: Outcome) -> str:

@@ -1,7 +1,5 @@
 """`specbook pairs` and `specbook profiles`: what can be measured by name."""
 
-from rich.table import Table
-
 from analysis.cli import app
 from analysis.cli.show import console, harmless, size, table_with_whole
 from analysis.convert.pairs import DEFAULT_PAIR, fetched, list_pairs, list_profiles
@@ -29,8 +27,10 @@ def _to_fetch(pair: Pair) -> str:
 @app.command()
 def profiles() -> None:
     """List how the rows of the published cards were served."""
-    table = Table("profile", "pair", "n_max", "depth", "context", "what it is", box=None)
-    for profile in list_profiles():
+    found = list_profiles()
+    names = [profile.name for profile in found]
+    table = table_with_whole("profile", names, (), ("pair", "n_max", "depth", "context", "what it is"))
+    for profile in found:
         numbers = (profile.n_max, profile.depth, profile.context)
         shown = ["–" if number is None else f"{number:,}" for number in numbers]
         table.add_row(profile.name, profile.pair, *shown, harmless(profile.title))

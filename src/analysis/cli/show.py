@@ -17,7 +17,9 @@ def harmless(text: str, limit: int = 200) -> str:
     return escape(visible + ("…" if len(text) > limit else ""))
 
 
-def table_with_whole(whole: str, values: Iterable[str], before: Iterable[str], after: Iterable[str]) -> Table:
+def table_with_whole(
+    whole: str, values: Iterable[str], before: Iterable[str], after: Iterable[str], *, whole_too: str = ""
+) -> Table:
     """Return a table, one column of which is never cut or broken however narrow the terminal; the others fold.
 
     Args:
@@ -25,9 +27,13 @@ def table_with_whole(whole: str, values: Iterable[str], before: Iterable[str], a
         values: what it will hold.
         before: the headings of the columns on its left.
         after: the headings of the columns on its right.
+        whole_too: the heading of another column whose few letters are not broken.
     """
     width = max(map(cell_len, [whole, *values]))
-    left, right = ([Column(heading, overflow="fold") for heading in headings] for headings in (before, after))
+    left, right = (
+        [Column(heading, overflow="fold", no_wrap=heading == whole_too) for heading in headings]
+        for headings in (before, after)
+    )
     return Table(*left, Column(whole, no_wrap=True, min_width=width), *right, box=None)
 
 

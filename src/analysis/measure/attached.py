@@ -112,8 +112,9 @@ def _check_drafting(pair: Pair, seen: Attached) -> None:
     drafts = pair.spec_type != "none"
     if seen.speculative is None or seen.speculative == drafts:
         return
+    start = "with --spec-type and its drafter" if drafts else "without a drafter"
     raise Problem(
         f"the server says that it {'drafts' if seen.speculative else 'drafts nothing'}",
         expected=f"a server that {'drafts' if drafts else 'does not'}, as the pair {pair.name} says",
-        remedy="name the pair that this server serves (-p pair ...), or start it with --spec-type and its drafter",
+        remedy=f"name the pair that this server serves, or start it {start}",
     )

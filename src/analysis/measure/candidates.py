@@ -14,6 +14,7 @@ from analysis.measure.plan import DRAFTED, Grid, LegPlan
 from analysis.measure.study import Plan, Study, measure_plan
 from analysis.measure.timebar import TimeBar
 from analysis.records import Pair
+from analysis.records.places import local_dir
 
 TRIES = "decide-try"
 P_MINS = (0.3, 0.6, 0.8)
@@ -79,6 +80,25 @@ def _least(pair: Pair) -> int | None:
         given = [value for flag, value in pairwise(pair.extra_args) if flag == _LOOKUP]
         return int(given[-1]) if given and given[-1].isdigit() else _LOOKUP_DEFAULT
     return 1
+
+
+def begun_setting(plan_with: Callable[[LegPlan], Plan], leg: LegPlan) -> tuple[int, float] | None:
+    """Return n_max and p_min of the run with samples that was measured last, of those that a choice could have begun.
+
+    Without that, a call with little time would try settings that an earlier one had no time for, choose another, and
+    begin anew.
+
+    Args:
+        plan_with: what would be measured of a drafted leg.
+        leg: the drafted leg with the pair's own setting.
+    """
+    begun = []
+    for n_max in lengths_to_try(leg.pair):
+        for p_min in dict.fromkeys((leg.pair.p_min, *P_MINS)):
+            file = local_dir() / "runs" / plan_with(with_setting(leg, n_max, p_min)).run_id / "samples.jsonl"
+            if file.is_file() and (seen := file.stat()).st_size:
+                begun.append((seen.st_mtime, n_max, p_min))
+    return max(begun)[1:] if begun else None
 
 
 def try_settings(leg: LegPlan, grid: Grid, setting: Setting, files: Sequence[Path], seconds: float) -> list[Tried]:

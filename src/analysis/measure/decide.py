@@ -11,16 +11,15 @@ from typing import Literal
 
 from analysis.convert.fit import check_fit
 from analysis.convert.gguf import read_gguf
-from analysis.launch import Attached, Client, read_machine, resolve_engine
+from analysis.launch import read_machine, resolve_engine
 from analysis.launch.config import user_argv
-from analysis.measure.access import ServerAccess, corpus_of
-from analysis.measure.attached import attach_to, attached_leg, machine_of
-from analysis.measure.candidates import Shares, Tried, try_settings, with_setting
+from analysis.measure.access import corpus_of
+from analysis.measure.candidates import Shares, Tried, begun_setting, try_settings, with_setting
 from analysis.measure.continued import check_continued
 from analysis.measure.estimate import by_cell, rate_of, steps_of
 from analysis.measure.grid import Setting
 from analysis.measure.legs import legs_of
-from analysis.measure.plan import DRAFTED, RAW, check_context, load_grid, raw_leg
+from analysis.measure.plan import DRAFTED, RAW, LegPlan, check_context, load_grid, raw_leg
 from analysis.measure.serving import Serving, serving_of
 from analysis.measure.study import Plan, Study, finished, measure_plan
 from analysis.measure.timebar import TimeBar
@@ -34,7 +33,9 @@ PROFILE = "decide"
 TRYING = 0.4
 """Share of the time that goes into trying settings."""
 
-_REPEATING = "one two three four five six seven eight nine ten\n" * 8
+Chosen = Literal["tried", "given", "begun", "served"]
+"""Why a drafter's n_max and p_min are what they are: the best of some that were tried; what was given; those of the run
+that is there; those of a server that somebody else runs."""
 
 Because = Literal["acceptance", "step cost", "nothing drafted", "refused"]
 
@@ -61,7 +62,8 @@ class Outcome:
     """The answers, the run that holds what they rest on, the settings that were tried, and what to type.
 
     `command` starts the server as the answers advise; it is empty for servers that somebody else runs. `pair` is the
-    pair as it was measured. Of such servers, `method` is who says how the drafter drafts.
+    pair as it was measured, and `chosen` why with its n_max and p_min. Of such servers, `method` is who says how the
+    drafter drafts.
     """
 
     study: Study
@@ -70,6 +72,7 @@ class Outcome:
     tried: tuple[Tried, ...]
     command: tuple[str, ...]
     extended: bool
+    chosen: Chosen
     method: Known = ""
 
     @property
@@ -120,8 +123,12 @@ def decide(
     corpus: str = "",
     size: dict[str, object] | None = None,
     again: bool = False,
+    n_max: int | None = None,
+    p_min: float | None = None,
 ) -> Outcome:
     """Measure a pair with and without its drafter on this machine, and answer.
+
+    A run of the pair that is there is gone on with, as it was set. Without one, a few settings are tried first.
 
     Args:
         pair: a pair's name, or the pair.
@@ -129,6 +136,8 @@ def decide(
         corpus: a directory with the text to prompt with.
         size: fields of `Grid` to change.
         again: begin a new run; the one that is there is set aside. Settings that were tried are not tried again.
+        n_max: the longest draft in tokens, in place of trying; with `p_min` alone, the pair's own.
+        p_min: the probability below which a draft ends, in place of trying; with `n_max` alone, the pair's own.
 
     Raises:
         Problem: the pair drafts nothing, a file or the engine is not as it must be, or a server failed.
@@ -144,159 +153,37 @@ def decide(
     found = resolve_engine()
     (_, drafted), files = legs_of(served)
     setting = Setting(machine=read_machine(), engine=found.engine, found=found, corpus=corpus_of(corpus))
-    tried = try_settings(drafted, grid, setting, files, TRYING * seconds)
-    best = with_setting(drafted, tried[0].n_max, tried[0].p_min)
-    plan = Plan(best.pair, PROFILE, (raw_leg(best), best), grid, setting)
-    study, extended = _measure(plan, files, end - time.monotonic(), again=again)
-    answers = answers_of(study, extended=extended, prompts=grid.prompts)
-    outcome = Outcome(study, best.pair, answers, tuple(tried), (), extended)
+
+    def plan_with(leg: LegPlan) -> Plan:
+        return Plan(leg.pair, PROFILE, (raw_leg(leg), leg), grid, setting)
+
+    tried: list[Tried] = []
+    chosen: Chosen
+    if n_max is not None or p_min is not None:
+        values, chosen = _given(served.pair, n_max, p_min), "given"
+    elif not again and (begun := begun_setting(plan_with, drafted)):
+        values, chosen = begun, "begun"
+    else:
+        tried = try_settings(drafted, grid, setting, files, TRYING * seconds)
+        values, chosen = (tried[0].n_max, tried[0].p_min), "tried"
+    best = with_setting(drafted, *values)
+    study = measure_within(plan_with(best), files, end - time.monotonic(), again=again)
+    outcome = outcome_of(study, best.pair, grid.prompts, chosen, tried)
     config = raw_leg(best).config if outcome.loses else best.config
     return replace(outcome, command=tuple(user_argv(config)))
 
 
-@dataclass(frozen=True)
-class Said:
-    """What who measures says of servers that somebody else runs.
-
-    `spec_type` is how the second drafts; None takes what it says after a first request, and draft-simple if it says
-    nothing. `n_max` is the longest draft it is set to (tokens), which no server tells; 0 takes the longest that a first
-    request shows. With `same_servers`, drafter and settings are those of the run that is there.
-    """
-
-    spec_type: SpecType | None = None
-    n_max: int = 0
-    same_servers: bool = False
+def _given(pair: Pair, n_max: int | None, p_min: float | None) -> tuple[int, float]:
+    return pair.n_max if n_max is None else n_max, pair.p_min if p_min is None else p_min
 
 
-def decide_between(
-    raw: ServerAccess,
-    drafted: ServerAccess,
-    said: Said | None = None,
-    *,
-    seconds: float = 300.0,
-    corpus: str = "",
-    size: dict[str, object] | None = None,
-    again: bool = False,
+def outcome_of(
+    study: Study, pair: Pair, prompts: int, chosen: Chosen, tried: Sequence[Tried] = (), method: Known = ""
 ) -> Outcome:
-    """Measure two servers that somebody else runs, one without and one with a drafter, and answer.
-
-    Args:
-        raw: the server without a drafter.
-        drafted: the server with one.
-        said: what you know of them.
-        seconds: as for `decide`.
-        corpus: as for `decide`.
-        size: as for `decide`.
-        again: as for `decide`.
-
-    Raises:
-        Problem: both addresses are one server's, they are of different builds or hold different models, one drafts
-            where it should not or the other way round, or otherwise than was given; they may be others than the run
-            was begun with; or a server failed.
-    """
-    end, said = time.monotonic() + seconds, said or Said()
-    if raw.url.rstrip("/") == drafted.url.rstrip("/"):
-        raise Problem("one server cannot supply both legs", expected="two addresses: one without a drafter, one with")
-    (raw_found, raw_seen), (found, seen) = attach_to(raw), attach_to(drafted)
-    _check_alike(raw_seen, seen)
-    grid = load_grid(PROFILE, **(size or {}))
-    first = attached_leg(_served_pair(seen, "none", 0), raw_seen, grid)
-    longest, kinds = first_draft(drafted)
-    kind, method = method_of(kinds, said.spec_type)
-    pair = _served_pair(seen, kind, length_of(longest, said.n_max))
-    second = attached_leg(pair, seen, grid)
-    legs = (
-        replace(first, found=raw_found, said_alike=said.same_servers),
-        replace(second, found=found, said_alike=said.same_servers, method=method),
-    )
-    setting = Setting(
-        machine=machine_of(drafted),
-        engine=found.engine,
-        found=found,
-        corpus=corpus_of(corpus),
-    )
-    plan = Plan(pair, PROFILE, legs, grid, setting)
-    study, extended = _measure(plan, (), end - time.monotonic(), again=again)
-    return Outcome(study, pair, answers_of(study, extended=extended, prompts=grid.prompts), (), (), extended, method)
-
-
-def _check_alike(raw: Attached, drafted: Attached) -> None:
-    for what in ("build", "model", "parameters", "vocabulary", "context"):
-        mine, theirs = getattr(raw, what), getattr(drafted, what)
-        if mine != theirs:
-            raise Problem(f"the two servers differ in {what}: {mine} and {theirs}", expected="one factor, the drafter")
-
-
-def _served_pair(seen: Attached, spec_type: SpecType, n_max: int) -> Pair:
-    name = re.sub(r"[^a-z0-9]+", "-", (seen.alias or seen.model).lower()).strip("-")[:40] or "model"
-    drafter = Source(kind="path", file="not told") if _needs_drafter(spec_type) else None
-    return Pair(
-        name=f"{name}-served",
-        title=f"{seen.model or seen.alias or 'a model'}, two running servers",
-        target=Source(kind="path", file=seen.model or "not told"),
-        drafter=drafter,
-        spec_type=spec_type,
-        n_max=n_max,
-    )
-
-
-def first_draft(access: ServerAccess) -> tuple[int, str]:
-    """Return the longest draft (tokens) of a server's answer to a text that repeats itself, and how it says it drafted.
-
-    Raises:
-        Problem: it drafted nothing.
-    """
-    with Client(access.url, access.key()) as client:
-        answer = client.complete(_REPEATING, n_predict=48, seed=1, cache_prompt=False)
-    longest = max(answer.drafted, default=0)
-    if not longest:
-        raise Problem(
-            "the server that should draft drafted nothing in its first answer",
-            expected="drafts",
-            remedy="start it with --spec-type and its drafter, or exchange the two addresses",
-        )
-    return longest, answer.kinds
-
-
-def method_of(kinds: str, given: SpecType | None) -> tuple[SpecType, Known]:
-    """Return how a server drafts, and who says so.
-
-    Args:
-        kinds: its own words, such as `none,draft-dspark`; empty where it says nothing.
-        given: what who measures says.
-
-    Raises:
-        Problem: the two contradict each other; or it drafts in several ways and none was named, or in an unknown one.
-    """
-    told = [kind for kind in (part.strip() for part in kinds.split(",")) if kind not in ("", "none")]
-    if not told:
-        return given or "draft-simple", "given" if given else "assumed"
-    known: list[SpecType] = [kind for kind in SpecType.__args__ if kind in told]  # type: ignore[attr-defined]  # a Literal has them
-    said = " and ".join(told)
-    if given and given not in told:
-        raise Problem(
-            f"the server says that it drafts by {said}",
-            expected=f"{given}, as --spec-type says",
-            remedy="leave --spec-type out, or ask who runs it",
-        )
-    if not given and len(known) != 1:
-        raise Problem(f"the server says that it drafts by {said}", expected="one method", remedy="name it: --spec-type")
-    return given or known[0], "told"
-
-
-def length_of(seen: int, given: int) -> int:
-    """Return the longest draft that a server is set to: what was given, or else what was seen; both in tokens.
-
-    Raises:
-        Problem: it drafted more than was given.
-    """
-    if given and seen > given:
-        raise Problem(
-            f"the longest draft seen is {seen} tokens",
-            expected=f"at most {given}, as --n-max says",
-            remedy="leave --n-max out, or give what the server was started with",
-        )
-    return given or seen
+    """Return a study's answers; they allow for having been looked at where an earlier call ended with fewer samples."""
+    extended = study.calls > 1
+    answers = answers_of(study, extended=extended, prompts=prompts)
+    return Outcome(study, pair, answers, tuple(tried), (), extended, chosen, method)
 
 
 def answers_of(study: Study, *, extended: bool, prompts: int) -> tuple[Answer, ...]:
@@ -345,7 +232,10 @@ def _reason(cell: Cell, raw: Sequence[Sample], drafted: Sequence[Sample]) -> tup
     found = break_even(*legs, n_max=longest)
     needed, length = found.length_needed.estimate, found.mean_length.estimate
     if needed > 1 + longest:
-        return "step cost", f"a step costs as much as {needed:.2f} raw tokens and can yield {1 + longest} at most"
+        return "step cost", (
+            f"a step costs as much as {needed:.2f} raw tokens and can yield {1 + longest} at most, "
+            f"with drafts of {longest}"
+        )
     return "acceptance", f"a step yields {length:.2f} tokens and costs as much as {needed:.2f} raw ones{_share(found)}"
 
 
@@ -356,18 +246,14 @@ def _share(found: BreakEven) -> str:
     return f"; {have:.2f} of the drafted are accepted, {needed:.2f} break even"
 
 
-def _measure(plan: Plan, files: Sequence[Path], seconds: float, *, again: bool) -> tuple[Study, bool]:
+def measure_within(plan: Plan, files: Sequence[Path], seconds: float, *, again: bool) -> Study:
+    """Measure what a plan still lacks, as far as the time goes, and return the study; arguments as for `decide`."""
     seconds = max(0.0, seconds)
     folder = local_dir() / "runs" / plan.run_id
     journal = folder / "samples.jsonl"
-    extended = not again and journal.is_file() and journal.stat().st_size > 0
-    if extended and not finished(plan):
+    if not again and journal.is_file() and journal.stat().st_size > 0 and not finished(plan):
         check_continued(RunDir.open(folder), plan.legs)
     allowed = Shares(plan.grid.depths, seconds)
     with TimeBar("measuring with and without the drafter", seconds) as bar:
         timed = replace(plan, setting=replace(plan.setting, allowed=allowed, progress=bar))
-        return measure_plan(timed, files, remeasure=again), extended
-
-
-def _needs_drafter(spec_type: SpecType) -> bool:
-    return spec_type.startswith("draft-") and spec_type != "draft-mtp"
+        return measure_plan(timed, files, remeasure=again)

@@ -11,8 +11,8 @@ from analysis.measure.study import Study
 from analysis.records import Sample
 from analysis.stats import BreakEven, RawLeg, Steps, break_even, decode_at, decode_rate
 
-# Mean accepted lengths at which the implied decode rate is drawn.
-CURVE_POINTS = 41
+# Mean accepted lengths at which the implied decode rate, a straight line, is drawn.
+CURVE_POINTS = 9
 
 
 def break_even_of(study: Study, depth: int) -> BreakEven | None:

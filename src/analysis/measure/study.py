@@ -1,6 +1,7 @@
 """From a pair's name to a run with its samples and what the gates say of them. What notebooks call."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -38,6 +39,12 @@ class Study:
     def cells(self) -> dict[str, Cell]:
         """Return the run's cells by id."""
         return {cell.id: cell for cell in self.run.cells}
+
+    @property
+    def calls(self) -> int:
+        """Return in how many calls the samples were measured: as many as a leg had servers, or connections to one."""
+        servers = {sample.server for sample in self.samples}
+        return max(Counter(name.rpartition("-")[0] for name in servers).values(), default=0)
 
     @property
     def publishable(self) -> tuple[Sample, ...]:

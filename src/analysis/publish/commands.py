@@ -1,7 +1,7 @@
 """The exact commands that show a recorded run again, or measure one row of it anew."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from analysis.convert.pairs import list_pairs
@@ -101,7 +101,16 @@ def _decide_again(run: Run) -> str:
             words += [option, PLACEHOLDERS[option]]
         elif word not in _ONE_CALL:
             words.append(word)
-    return _line(words)
+    return _line([*words, *_chosen(run, words)])
+
+
+def _chosen(run: Run, words: Sequence[str]) -> Iterator[str]:
+    """Yield the setting that a run of this machine's servers was measured at: the command would choose it anew."""
+    cell = next((cell for cell in run.cells if cell.spec_type != "none"), None)
+    if run.engine.source != "url" and cell is not None:
+        for option, value in (("--n-max", f"{cell.n_max}"), ("--p-min", f"{cell.p_min:g}")):
+            if not any(word.partition("=")[0] == option for word in words):
+                yield from (option, value)
 
 
 def _decide_by_cells(run: Run) -> list[str]:

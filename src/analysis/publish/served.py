@@ -3,7 +3,6 @@
 No server tells its threads, its cache types or its drafter's file, so none of that may be printed as if it were known.
 """
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import fields
 
@@ -45,15 +44,9 @@ def settings(study: Study, *, leave_out: frozenset[str]) -> Iterator[tuple[str, 
             yield field.name.replace("_", " "), shown_setting(study.run, field.name)
 
 
-def calls_of(study: Study) -> int:
-    """Return in how many calls a run was measured: as many as a leg had servers, or connections to one."""
-    servers = {life.id for life in study.lives} | {sample.server for sample in study.samples}
-    return max(Counter(name.rpartition("-")[0] for name in servers).values(), default=0)
-
-
 def extended_sentence(study: Study) -> str:
     """Return what plain intervals assume of a run that `specbook decide` added to; empty where it did not."""
-    calls = calls_of(study)
+    calls = study.calls
     if study.run.profile != DECIDED or calls < 2:
         return ""
     return (

@@ -72,7 +72,7 @@ def provenance(study: Study, chapter: str, parameters: str | None = None) -> Mar
         rows.append(("servers", started))
     rows.append(("not checked", _unchecked(study)))
     lines = [f"{name}\n: {escape_text(value) if name != 'run' else _with_code(value)}\n" for name, value in rows]
-    warned = [escape_text(warning) for warning in _warned(study)] or ["of nothing that concerns the whole run"]
+    warned = [escape_text(warning) for warning in warnings_of(study)] or ["of nothing that concerns the whole run"]
     lines.append("\n: ".join(["gates warned", *warned]) + "\n")
     own = f"papermill notebooks/{chapter}.ipynb out.ipynb {parameters}"
     again = measure_again(run, chapter) if parameters is None else own
@@ -112,7 +112,7 @@ def _unchecked(study: Study) -> str:
     return f"{gates or 'no gate'}; its files, cache types, flash attention, threads and batches: it does not tell them"
 
 
-def _warned(study: Study) -> list[str]:
+def warnings_of(study: Study) -> list[str]:
     """Return what gates warn of that touches every number of the run: the host, the servers, the order of the legs."""
     saw: dict[tuple[str, str], dict[str, None]] = {}
     for found in refusals(study, "warn"):
@@ -123,7 +123,7 @@ def _warned(study: Study) -> list[str]:
 
 def warned_sentence(study: Study) -> str:
     """Return, for beside a verdict, what gates warned of that touches every number; empty where it is nothing."""
-    found = _warned(study)
+    found = warnings_of(study)
     return f"Read it with care: gates warned of {'; '.join(map(escape_text, found))}." if found else ""
 
 

@@ -289,7 +289,7 @@ class EconomicsPage:
         return " ".join(said)
 
     def _surer(self) -> str:
-        """Return how to get more certainty, for all cells and for the one that has the least."""
+        """Return how to get more certainty, for all cells and for the undecided one that has the least."""
         run = self.study.run
         if run.profile == DECIDED:
             return "The same `specbook decide` again adds prompts, and more prompts narrow the intervals."
@@ -297,9 +297,11 @@ class EconomicsPage:
         width = self.ratios["high"] - self.ratios["low"]
         cells = self.ratios.assign(width=width)
         # A refused cell has no interval to narrow: whether other prompts would be kept is another question.
-        open_to_more = cells[cells["refused"] == ""]
-        least = open_to_more.sort_values(["n", "width"], ascending=[True, False], na_position="first").iloc[0]
+        open_to_more = cells[(cells["refused"] == "") & (cells["verdict"] == "undecided")]
         all_cells = code_text(measure_more(run, "05_economics", prompts))
+        if open_to_more.empty:
+            return f"More prompts narrow the intervals: {all_cells}."
+        least = open_to_more.sort_values(["n", "width"], ascending=[True, False], na_position="first").iloc[0]
         one_cell = code_text(decide_one(run, least["regime"], int(least["depth"])))
         return f"More prompts narrow the intervals: {all_cells}, or an hour for the least certain cell, {one_cell}."
 
