@@ -244,6 +244,20 @@ def test_the_setting_and_what_a_second_call_does_are_said(study, capsys, chosen,
     assert said in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_refused_cell_names_the_gates_that_took_its_samples(study):
+    found = study("run", cells=[raw_cell(), make_cell()], prompts=2)
+    drafted = [sample for sample in found.samples if sample.leg == "drafted"]
+    refused = tuple(
+        Finding(
+            gate="loops", level="refuse", where=Where("sample", str(s.index)), saw="a loop", expected="none", why=""
+        )
+        for s in drafted
+    )
+    (answer,) = answers_of(replace(found, findings=(*found.findings, *refused)), extended=False, prompts=6)
+    assert answer.because == "refused"
+    assert answer.why.endswith(f"(loops {len(drafted)})")
+
+
 def test_a_cell_without_an_interval_says_why(study, capsys):
     found = study("run", cells=[raw_cell(), make_cell()], prompts=3)
     answers = answers_of(found, extended=True, prompts=24)

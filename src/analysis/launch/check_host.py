@@ -170,7 +170,15 @@ def _load(machine: Machine, host: HostState, sight: Sight) -> Finding:
     cores = os.cpu_count() or machine.cores
     load = host.load1 or 0.0
     seen = f"load {load:.2f} on {cores} cores, {sight.busy:.0%} busy now"
-    if sight.busy > 0.1 or load > 0.25 * cores:
+    if sight.busy <= 0.1 and load > 0.25 * cores:
+        return Finding(
+            "note",
+            "load",
+            seen,
+            matters="the load counts what ran in the last minutes; almost nothing runs now",
+            remedy="wait a minute: a run's gates take what is recorded, the load",
+        )
+    if sight.busy > 0.1:
         return Finding(
             "warning",
             "load",

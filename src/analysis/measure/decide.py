@@ -4,6 +4,7 @@ import hashlib
 import math
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -196,9 +197,21 @@ def answers_of(study: Study, *, extended: bool, prompts: int) -> tuple[Answer, .
     """
     raw = {(cell.regime, cell.depth): samples for cell, samples, _ in by_cell(study, RAW)}
     return tuple(
-        _answer(cell, raw.get((cell.regime, cell.depth), []), samples, refused, extended, prompts)
+        _answer(
+            cell, raw.get((cell.regime, cell.depth), []), samples, _by_which(study, cell, refused), extended, prompts
+        )
         for cell, samples, refused in by_cell(study, DRAFTED)
     )
+
+
+def _by_which(study: Study, cell: Cell, refused: str) -> str:
+    """Return why a cell is refused, with the gates that refuse its samples; nothing for one that is not."""
+    if not refused:
+        return ""
+    gate_of = study.refusals
+    gates = Counter(gate_of[s.index] for s in study.samples if s.cell == cell.id and s.index in gate_of)
+    counted = ", ".join(f"{gate} {count}" for gate, count in gates.most_common())
+    return f"{refused} ({counted})" if counted else refused
 
 
 def _answer(
