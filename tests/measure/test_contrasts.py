@@ -1,6 +1,7 @@
 """Two runs set against each other: one factor, or nothing is said."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 from analysis.cli import app, load
 from analysis.measure.contrasts import compare_studies
 from analysis.records import Problem
+from analysis.records.places import repo_dir
 from factories import make_cell
 
 
@@ -74,6 +76,15 @@ def test_runs_without_a_common_cell_are_one_line(study):
     second = study("second", cells=[make_cell(depth=512), make_cell(depth=640)])
     with pytest.raises(Problem, match="no cell of the first run has a counterpart"):
         compare_studies(first, second)
+
+
+def test_the_runs_that_the_page_names_are_a_contrast_of_one_factor():
+    page = (repo_dir() / "book" / "rerun.md").read_text()
+    words = re.search(r"\$ specbook (compare smollm2\S+ \S+)", page)[1].split()
+    load("compare")
+    result = CliRunner().invoke(app, words, env={"COLUMNS": "200"}, catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "they differ in n max" in result.output
 
 
 def test_the_command_prints_factor_and_changes(study):

@@ -354,7 +354,8 @@ def _raw_line(y: alt.Y) -> Any:
 
 
 def _crossing(line: Frame, x: alt.X) -> Any:
-    """Return a vertical line where the curve rises through the raw rate, between two of its rows."""
+    """Return a vertical line where the curve rises through the raw rate, named on the side that has room."""
+    middle = float(line["length"].min() + line["length"].max()) / 2
     base = (
         alt.Chart(line)
         .transform_window(next_length="lead(length)", next_rate="lead(estimate)", sort=[alt.SortField("length")])
@@ -363,13 +364,15 @@ def _crossing(line: Frame, x: alt.X) -> Any:
             meets="datum.length + (raw_rate - datum.estimate) / (datum.next_rate - datum.estimate)"
             " * (datum.next_length - datum.length)"
         )
-        .transform_calculate(label="'break-even ' + format(datum.meets, '.2f')")
+        .transform_calculate(label="'break-even ' + format(datum.meets, '.2f')", late=f"datum.meets > {middle:g}")
+        .transform_calculate(before="datum.late ? datum.label : ''", behind="datum.late ? '' : datum.label")
     )
     place = alt.X("meets:Q", title=x["title"])
     mark = base.mark_rule(color=GREY, strokeWidth=1.5).encode(x=place)
-    return mark + base.mark_text(align="left", baseline="bottom", dx=5, y=alt.expr("height - 4")).encode(
-        x=place, text="label:N"
-    )
+    y = alt.expr("height - 4")
+    before = base.mark_text(align="right", baseline="bottom", dx=-5, y=y).encode(x=place, text="before:N")
+    behind = base.mark_text(align="left", baseline="bottom", dx=5, y=y).encode(x=place, text="behind:N")
+    return mark + before + behind
 
 
 def _measured_points(rows: Frame, x: alt.X, y: alt.Y) -> Any:
