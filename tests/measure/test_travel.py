@@ -11,6 +11,7 @@ from analysis.measure.travel import (
     against,
     pooled_difference,
     ratios_beside,
+    raw_again,
     step_cost_ratios,
     travels,
     verdicts_beside,
@@ -53,6 +54,29 @@ def test_a_slower_machine_shows_in_the_cost_and_not_in_acceptance(runs):
     judged = set(differences.loc[differences["refused"] == "", "travels"])
     assert judged <= {"equal in every prompt", "undecided"}
     assert "equal in every prompt" in judged
+
+
+def test_two_raw_servers_are_a_negative_control(runs):
+    first = runs[0]
+    again = raw_again(first, first)
+    assert again.estimate == 1.0
+    assert again.n > 3
+    assert raw_again(first, slower(first, 2.0)).estimate == pytest.approx(0.5)
+    assert raw_again(*runs).n == 0, "the second has no raw leg"
+
+
+def test_the_committed_page_tells_its_noise():
+    page = travels_page(
+        "smollm2-dspark-machines-5e2435",
+        "smollm2-dspark-machines-7844a7",
+        first_sweep="smollm2-dspark-cpu",
+        second_sweep="smollm2-dspark-h200",
+    )
+    text = page.noise_table().text
+    assert "| CPU | ` smollm2-dspark-machines-5e2435 ` | ` smollm2-dspark-machines-120b15 ` | " in text
+    assert "| CUDA | ` smollm2-dspark-machines-7844a7 ` | ` smollm2-dspark-machines-40f499 ` | " in text
+    bare = travels_page("smollm2-dspark-machines-5e2435", "smollm2-dspark-machines-7844a7")
+    assert "No raw leg of a sweep" in bare.noise_table().text
 
 
 def test_verdicts_need_a_raw_leg_on_both_sides(runs):

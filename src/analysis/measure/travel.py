@@ -10,9 +10,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from analysis.measure.estimate import by_cell, cells_of, interval_columns, ratio_frame
+from analysis.measure.estimate import by_cell, cells_of, interval_columns, rate_of, ratio_frame
 from analysis.measure.knee import Factor, parts_frame
-from analysis.measure.plan import DRAFTED
+from analysis.measure.plan import DRAFTED, RAW
 from analysis.measure.study import Study
 from analysis.records import Cell, Problem, Sample
 from analysis.stats import Interval, mean_t, speed_ratio
@@ -89,6 +89,23 @@ def verdicts_beside(first: Study, second: Study) -> pd.DataFrame:
     if any(frame.empty or frame["estimate"].isna().all() for frame in frames):
         return pd.DataFrame(columns=["regime", "depth"])
     return frames[0][kept].merge(frames[1][kept], on=["regime", "depth"], suffixes=("_first", "_second"))
+
+
+def raw_again(study: Study, later: Study) -> Interval:
+    """Return the raw decode rate of another run over a run's, in the cells of both, paired by cell and prompt.
+
+    Such cells differ in no factor, so that nothing acts between the two but noise: a negative control, of the lives of
+    two servers. Without a cell in common it has no prompts.
+    """
+    raw = {(cell.id, sample.prompt_id): sample for cell, samples, _ in by_cell(study, RAW) for sample in samples}
+    again = [(cell.id, sample) for cell, samples, _ in by_cell(later, RAW) for sample in samples]
+    pairs = [(raw[key], sample) for cell, sample in again if (key := (cell, sample.prompt_id)) in raw]
+    _require_same_prompts(pairs)
+    return speed_ratio(
+        [rate_of(before) for before, _ in pairs],
+        [rate_of(after) for _, after in pairs],
+        [after.prompt_id for _, after in pairs],
+    )
 
 
 def ratios_beside(first: Factor, second: Factor) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from analysis.measure.travel import (
     against,
     pooled_difference,
     ratios_beside,
+    raw_again,
     step_cost_ratios,
     verdicts_beside,
 )
@@ -135,6 +136,27 @@ class TravelsPage:
             return Markdown(f"There are no verdicts of both runs to compare: {self._why_not()}.")
         caption = f"Does the pair pay? Both runs ({self._named()}); 95 %, paired t (log), over prompts"
         return _verdicts(frame, caption, "travel-verdicts", first="first", second="second")
+
+    def noise_table(self) -> Markdown:
+        """Return, by machine, how fast the sweep's raw server was beside the grid's: nothing acts between the two."""
+        rows = []
+        for side, (machine, study) in enumerate(zip(self._machine_names(), (self.first, self.second), strict=True)):
+            raws = {f[side].points[0].raw.run.id: f[side].points[0].raw for f in self.sweeps.values()}
+            for name, later in raws.items():
+                found = raw_again(study, later)
+                if found.n:
+                    ratio = f"{found.format(decimals=2)} (n = {found.n})"
+                    rows.append({"machine": machine, "grid": study.run.id, "sweep": name, "ratio": ratio})
+        if not rows:
+            return Markdown("No raw leg of a sweep has a cell in common with a grid.")
+        headings = {
+            "machine": "machine",
+            "grid": "raw leg of",
+            "sweep": "raw leg of the sweep",
+            "ratio": "sweep / grid",
+        }
+        caption = "Negative control: raw decoding over raw decoding; 95 %, paired t (log), over prompts"
+        return table(pd.DataFrame(rows), caption, "travel-noise", columns=headings, code=("grid", "sweep"))
 
     def sweep_chart(self, name: str = "n_max") -> Chart | Markdown:
         """Return the speed ratios of a swept factor on both machines."""
