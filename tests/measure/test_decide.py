@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from analysis.cli.decide import _check_addresses as check_addresses
 from analysis.cli.decide import _plain as plain
 from analysis.cli.decide import _print as printed
 from analysis.cli.decide import advice, seconds_of
@@ -109,6 +110,20 @@ def test_a_pair_that_drafts_nothing_has_no_question():
 def test_one_server_cannot_supply_both_legs():
     with pytest.raises(Problem, match="one server cannot supply both legs"):
         decide_between(ServerAccess("http://127.0.0.1:1/"), ServerAccess("http://127.0.0.1:1"))
+
+
+@pytest.mark.parametrize(
+    ("addresses", "changes", "said"),
+    [
+        (("http://a", ""), {}, "one server cannot supply both legs"),
+        (("http://a", "http://b"), {"beside": True}, "and no file or pair"),
+        (("http://a", "http://b"), {"p_min": 0.5}, "--p-min is no setting of a running server"),
+    ],
+)
+def test_addresses_come_in_twos_and_with_nothing_else(addresses, changes, said):
+    with pytest.raises(Problem, match=said):
+        check_addresses(*addresses, **({"beside": False, "p_min": None} | changes))
+    check_addresses("http://a", "http://b", beside=False, p_min=None)
 
 
 def test_files_that_do_not_fit_are_refused_from_their_headers(local_target, dsv4_drafter, tmp_path):

@@ -73,13 +73,8 @@ def decide(
     options: dict[str, Any] = {"seconds": seconds_of(budget), "corpus": corpus, "size": _size(depths, regimes)}
     options["again"] = again
     if raw_url or drafted_url:
-        if not (raw_url and drafted_url) or target or drafter or pair:
-            raise Problem(
-                "one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair"
-            )
+        _check_addresses(raw_url, drafted_url, beside=bool(target or drafter or pair), p_min=p_min)
         servers = ServerAccess(raw_url, api_key_file), ServerAccess(drafted_url, drafted_key_file or api_key_file)
-        if p_min is not None:
-            raise Problem("--p-min is no setting of a running server", expected="a server that was started with it")
         outcome = decide_between(*servers, Said(_kind(spec_type), n_max or 0, same_servers), **options)
         elsewhere = urlsplit(raw_url).hostname != urlsplit(drafted_url).hostname
     elif same_servers:
@@ -92,6 +87,13 @@ def decide(
         print(json.dumps(_plain(outcome), ensure_ascii=False, indent=1))
     else:
         _print(outcome, two_hosts=elsewhere)
+
+
+def _check_addresses(raw_url: str, drafted_url: str, *, beside: bool, p_min: float | None) -> None:
+    if beside or not (raw_url and drafted_url):
+        raise Problem("one server cannot supply both legs", expected="--raw-url and --drafted-url, and no file or pair")
+    if p_min is not None:
+        raise Problem("--p-min is no setting of a running server", expected="a server that was started with it")
 
 
 def seconds_of(text: str) -> float:
