@@ -121,7 +121,7 @@ class FailuresPage:
         headers = read_gguf(fetch(pair.target)), read_gguf(fetch(pair.drafter))
         fit = check_fit(*headers, spec_type="draft-dflash")
         frame = pd.DataFrame({"check": f.check, "saw": f.saw, "expected": f.expected} for f in fit.refused)
-        return table(frame, "`specbook check` of the sound drafter as draft-dflash", "failures-refusal")
+        return table(frame, "What specbook check says of the sound drafter as draft-dflash", "failures-refusal")
 
     def foreign_table(self) -> Markdown:
         """Return a drafter of the same shape and vocabulary with its own target and with another."""
