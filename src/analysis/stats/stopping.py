@@ -150,7 +150,8 @@ class Rule:
         base = no_interval(float(sequence.mean[-1]), n=len(array), note="-", level=self.level, unit=self.unit)
         low, high = float(sequence.low[-1]), float(sequence.high[-1])
         if not math.isfinite(high - low):
-            return replace(base, note=f"{len(array)} {self.unit} do not bound it yet")
+            few = f"1 {self.unit.removesuffix('s')} does" if len(array) == 1 else f"{len(array)} {self.unit} do"
+            return replace(base, note=f"{few} not bound it yet")
         if low > high:
             return replace(base, note="no mean fits all values: they drift")
         return replace(base, low=low, high=high, method=method, note="")
