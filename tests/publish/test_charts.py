@@ -7,6 +7,7 @@ from functools import cache
 from html import unescape
 from urllib.parse import unquote
 
+import altair as alt
 import pandas as pd
 import pytest
 
@@ -59,6 +60,14 @@ def marks(svg: str, kind: str) -> int:
     """The number of drawn marks of a kind ("symbol", "rule") outside legends and axes."""
     groups = re.findall(rf'<g class="mark-{kind} role-mark[^"]*"[^>]*(?<!/)>(.*?)</g>', svg, flags=re.DOTALL)
     return sum(len(re.findall(r"<(?:path|line) ", group)) for group in groups)
+
+
+def test_a_still_keeps_every_digit_that_is_read():
+    frame = pd.DataFrame({"x": [0.00012345, 0.0005], "label": ["0.00012345", "a"]})
+    drawing = alt.Chart(frame).mark_text().encode(x="x:Q", text="label:N")
+    svg = Chart(drawing, title="t", alt="a", name="digits").svg()
+    assert ">0.00012345</text>" in svg
+    assert re.findall(r"<[^>]*\d\.\d{3}[^>]*>", svg) == []
 
 
 def test_a_chart_is_a_figure_with_title_still_and_specification(name: str) -> None:

@@ -20,7 +20,7 @@ VEGA_LITE = "6.4"
 
 # What a picture does without: words for those who cannot see it, what a pointer does, and what is so anyway.
 _IDLE = re.compile(r' (?:aria-[a-z]+="[^"]*"|role="[^"]*"|pointer-events="none"|(?:opacity|stroke-width)="1")')
-_LONG = re.compile(r"(\d\.\d\d)\d+")
+_TAG, _LONG = re.compile("<[^>]*>"), re.compile(r"(\d\.\d\d)\d+")
 _NAME = re.compile(r"^[a-z][a-z0-9-]*$")
 # What stays as it is in the still's data address; all that could end the attribute or the address is encoded.
 _SAFE = " /=:;,.()!*@+$?[]"
@@ -62,11 +62,12 @@ class Chart:
         """Return the chart as it looks before anybody touches it.
 
         What it says of each mark to those who cannot see is left out: inside an image nothing reads it, the alt text
-        stands for it. That, the font of each word and places finer than a pixel's hundredth are more than half of it.
+        stands for it. So are the font of each word but the whole picture's, and places finer than a pixel's hundredth.
         """
         still = self.spec() | {"width": STILL_WIDTH, "autosize": {"type": "fit-x", "contains": "padding"}}
         font = f' font-family="{FONT}"'
-        drawn = _LONG.sub(r"\1", _IDLE.sub("", vlc.vegalite_to_svg(still, vl_version=VEGA_LITE)))
+        drawn = _IDLE.sub("", vlc.vegalite_to_svg(still, vl_version=VEGA_LITE))
+        drawn = _TAG.sub(lambda tag: _LONG.sub(r"\1", tag[0]), drawn)  # numbers that are read stay as they are
         return drawn.replace(font, "").replace("<svg", f"<svg{font}", 1)
 
     def html(self) -> str:
