@@ -1,6 +1,5 @@
 """Two runs set against each other: the one factor in which they differ, and what it did, cell by cell."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -81,9 +80,9 @@ def _refused(study: Study, cell: Cell) -> tuple[str, ...]:
     """Return that gates left nothing of a cell, and which; nothing where they left something."""
     if _of_cell(study, cell):
         return ()
-    own = [study.refusals.get(sample.index, "") for sample in study.samples if _measures(sample, cell)]
-    why = ", ".join(f"{gate} {count}" for gate, count in Counter(own).most_common())
-    said = f"all {len(own)} samples are refused ({why})" if own else "no sample was measured"
+    gates = study.refused_by(cell)
+    why = ", ".join(f"{gate} {count}" for gate, count in gates.most_common())
+    said = f"all {gates.total()} samples are refused ({why})" if gates else "no sample was measured"
     return (f"{cell.regime} at {cell.depth}, {_leg(cell)}, of {study.run.id}: {said}",)
 
 
@@ -184,12 +183,7 @@ def _acceptance(sample: Sample) -> float:
 
 
 def _of_cell(study: Study, cell: Cell) -> list[Sample]:
-    return [sample for sample in study.publishable if _measures(sample, cell)]
-
-
-def _measures(sample: Sample, cell: Cell) -> bool:
-    """Return whether a sample is a cell's own; those of a negative control are a second raw server's."""
-    return sample.cell == cell.id and sample.leg != CONTROL
+    return [sample for sample in study.publishable if sample.cell == cell.id and sample.leg != CONTROL]
 
 
 def _both(a: Cell, b: Cell, name: str) -> str:

@@ -4,7 +4,6 @@ import hashlib
 import math
 import re
 import time
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -206,11 +205,7 @@ def answers_of(study: Study, *, extended: bool, prompts: int) -> tuple[Answer, .
 
 def _by_which(study: Study, cell: Cell, refused: str) -> str:
     """Return why a cell is refused, with the gates that refuse its samples; nothing for one that is not."""
-    if not refused:
-        return ""
-    gate_of = study.refusals
-    gates = Counter(gate_of[s.index] for s in study.samples if s.cell == cell.id and s.index in gate_of)
-    counted = ", ".join(f"{gate} {count}" for gate, count in gates.most_common())
+    counted = ", ".join(f"{gate} {count}" for gate, count in study.refused_by(cell).most_common()) if refused else ""
     return f"{refused} ({counted})" if counted else refused
 
 

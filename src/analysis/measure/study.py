@@ -13,7 +13,7 @@ from analysis.measure.attached import attach_to, attached_leg, machine_of
 from analysis.measure.grid import Setting, is_measured, measure_grid
 from analysis.measure.legs import legs_of
 from analysis.measure.life import host_state, now
-from analysis.measure.plan import RAW, Grid, LegPlan, check_context, control_leg, load_grid
+from analysis.measure.plan import CONTROL, RAW, Grid, LegPlan, check_context, control_leg, load_grid
 from analysis.measure.provenance import command_line, commit, file_hashes, package_versions
 from analysis.measure.serving import Serving, serving_as_published, serving_of
 from analysis.records import Cell, Machine, Pair, Problem, Run, Sample, ServerLife
@@ -66,6 +66,12 @@ class Study:
                 places = (*own, ("run", self.run.id))
                 refused[sample.index] = next((gates[place] for place in places if place in gates), "its leg")
         return refused
+
+    def refused_by(self, cell: Cell) -> Counter[str]:
+        """Count, by gate, the samples of a cell that may not be published, but those of a negative control."""
+        gate_of = self.refusals
+        own = (sample for sample in self.samples if sample.cell == cell.id and sample.leg != CONTROL)
+        return Counter(gate_of[sample.index] for sample in own if sample.index in gate_of)
 
 
 def open_study(name: str) -> Study:
