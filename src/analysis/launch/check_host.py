@@ -170,14 +170,6 @@ def _load(machine: Machine, host: HostState, sight: Sight) -> Finding:
     cores = os.cpu_count() or machine.cores
     load = host.load1 or 0.0
     seen = f"load {load:.2f} on {cores} cores, {sight.busy:.0%} busy now"
-    if sight.busy <= 0.1 and load > 0.25 * cores:
-        return Finding(
-            "note",
-            "load",
-            seen,
-            matters="the load counts what ran in the last minutes; almost nothing runs now",
-            remedy="wait a minute: a run's gates take what is recorded, the load",
-        )
     if sight.busy > 0.1:
         return Finding(
             "warning",
@@ -185,6 +177,14 @@ def _load(machine: Machine, host: HostState, sight: Sight) -> Finding:
             seen,
             matters="other programs take time from the steps: durations grow, acceptance does not change",
             remedy="stop them, wait for quiet, or publish no speeds from this run",
+        )
+    if load > 0.25 * cores:
+        return Finding(
+            "note",
+            "load",
+            seen,
+            matters="the load counts what ran in the last minutes; almost nothing runs now",
+            remedy="wait a minute: a run's gates take what is recorded, the load",
         )
     return Finding("ok", "load", seen)
 
