@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -7,6 +8,7 @@ from analysis.launch import ServerConfig
 from analysis.measure.grid import Setting, tasks
 from analysis.measure.plan import DRAFTED, RAW, LegPlan, balanced_order, check_context, list_grids, load_grid, raw_leg
 from analysis.records import Engine, Machine, Pair, Problem, Source
+from analysis.records.places import repo_dir
 
 PAIR = Pair(name="p", title="p", target=Source(kind="path", file="t.gguf"), spec_type="ngram-simple", n_max=4)
 CONFIG = ServerConfig(model=Path("t.gguf"), spec_type="ngram-simple", n_max=4, context=4096)
@@ -19,6 +21,14 @@ def test_every_shipped_grid_is_valid():
     assert {"quick", "standard", "smoke"} <= set(list_grids())
     for name in list_grids():
         assert load_grid(name).title == name
+
+
+def test_the_grids_with_a_negative_control_are_those_that_the_method_page_names():
+    having = {name for name in list_grids() if load_grid(name).control}
+    page = " ".join((repo_dir() / "book" / "method.md").read_text().split())
+    said = re.search(r"The grids (.*?) have one; (.*?) give their time", page)
+    assert set(re.findall(r"`(\w+)`", said[1])) == having
+    assert set(re.findall(r"`(?:specbook )?(\w+)`", said[2])) == set(list_grids()) - having
 
 
 def test_quick_is_what_the_readme_promises():
