@@ -73,10 +73,12 @@ def test_the_committed_page_tells_its_noise():
         second_sweep="smollm2-dspark-h200",
     )
     text = page.noise_table().text
-    assert "| CPU | ` smollm2-dspark-machines-5e2435 ` | ` smollm2-dspark-machines-120b15 ` | " in text
-    assert "| CUDA | ` smollm2-dspark-machines-7844a7 ` | ` smollm2-dspark-machines-40f499 ` | " in text
+    assert "| CPU | ` smollm2-dspark-machines-5e2435 ` | raw leg of smollm2-dspark-machines-120b15 | " in text
+    assert "| CUDA | ` smollm2-dspark-machines-7844a7 ` | raw leg of smollm2-dspark-machines-40f499 | " in text
     bare = travels_page("smollm2-dspark-machines-5e2435", "smollm2-dspark-machines-7844a7")
-    assert "No raw leg of a sweep" in bare.noise_table().text
+    assert "Neither grid has a control leg" in bare.noise_table().text
+    own = travels_page("smollm2-dspark-reference-15068b", "smollm2-dspark-reference-15068b")
+    assert "| its own control leg | " in own.noise_table().text
 
 
 def test_verdicts_need_a_raw_leg_on_both_sides(runs):
